@@ -247,6 +247,72 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(client.flush(10))
         self.assertEqual((client.stats.stored, client.stats.lost), (1, 1))
 
+    def test_a_batch_that_is_too_large_is_halved_under_keys_of_their_own(self) -> None:
+        large = (413, {"result": "false", "message": "data has 4 points", "reason": "too_many_points"}, {})
+        receiver = self.receiver(BUSY, large, OK, large, OK, large)
+        client = self.client(receiver, batch_points=4)
+        for number in range(4):
+            client.push({"a": number})
+        self.assertTrue(client.flush(10))
+        sent = [[point["metrics"]["a"] for point in request.points] for request in receiver.requests]
+        self.assertEqual(sent, [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1], [2, 3], [2], [3]])
+        self.assertEqual(len({request.key for request in receiver.requests}), 5)
+        self.assertEqual(self.losses, [Loss("too_many_points", 1, "data has 4 points")])
+        self.assertEqual((client.stats.stored, client.stats.lost, client.stats.buffered), (3, 1, 0))
+
+    # Its points may be stored under its key: halves under other keys could store them twice.
+    def test_a_batch_that_may_be_stored_is_not_halved(self) -> None:
+        large = (413, {"result": "false", "message": "too many", "reason": "too_many_points"}, {})
+        unconfirmed = (503, {"result": "false", "message": "", "reason": "unconfirmed"}, {"Retry-After": "0"})
+        for first in (LOST, unconfirmed):
+            receiver = self.receiver(first, large)
+            client = self.client(receiver, batch_points=2)
+            client.push({"a": 1})
+            client.push({"a": 2})
+            self.assertTrue(client.flush(10))
+            self.assertEqual(len({request.key for request in receiver.requests}), 1)
+            self.assertEqual(self.losses.pop(), Loss("too_many_points", 2, "too many"))
+
+    def test_a_close_tells_the_loss_of_a_half_that_was_not_sent(self) -> None:
+        large = (413, {"result": "false", "message": "too many", "reason": "too_many_points"}, {})
+        receiver = self.receiver(large, OK, LOST)
+        client = self.client(receiver, batch_points=4)
+        for number in range(4):
+            client.push({"a": number})
+        for _ in range(3):
+            receiver.arrived.acquire(timeout=10)
+        self.assertFalse(client.close(0))
+        self.assertEqual([(loss.reason, loss.points) for loss in self.losses], [("not_delivered", 2)])
+        self.assertEqual((client.stats.stored, client.stats.lost, client.stats.buffered), (2, 2, 0))
+
+    def test_a_redirect_is_retried_and_not_followed(self) -> None:
+        moved = (301, {}, {"Location": "https://elsewhere/v2/push/"})
+        receiver = self.receiver(moved, moved, OK)
+        client = self.client(receiver)
+        client.push({"a": 1})
+        self.assertTrue(client.flush(10))
+        self.assertEqual((client.stats.stored, client.stats.lost, client.stats.retries), (1, 0, 2))
+        receiver = self.receiver(moved)
+        client = self.client(receiver)
+        client.push({"a": 1})
+        self.assertFalse(client.close(0.5))
+        told = Loss("not_delivered", 1, "301 redirects to https://elsewhere/v2/push/")
+        self.assertEqual(self.losses, [told])
+
+    def test_rounded_values_and_expiring_points_are_counted_and_told_once(self) -> None:
+        envelope = {"result": "true", "message": "2 values stored", "values_rounded": 2, "points_expiring": 1}
+        receiver = self.receiver((200, envelope, {}))
+        client = self.client(receiver)
+        with self.assertLogs("tidemark", logging.WARNING) as logs:
+            for _ in range(2):
+                client.push({"a": 1})
+                self.assertTrue(client.flush(10))
+        self.assertEqual(
+            [record.getMessage() for record in logs.records],
+            [f"2 values stored; stats.{name} counts further ones" for name in ("values_rounded", "points_expiring")],
+        )
+        self.assertEqual((client.stats.stored, client.stats.values_rounded, client.stats.points_expiring), (2, 4, 2))
+
     def test_dropped_points_are_told_by_reason(self) -> None:
         answer = {"code": "200", "result": "true", "message": "1 of 2", "dropped": {"metrics_empty": 1}}
         client = self.client(self.receiver((200, answer, {})))
@@ -311,6 +377,11 @@ class ClientTest(unittest.TestCase):
         for url in ("http://tidemark..svc:10205", f"http://{'a' * 64}.svc:10205", "http://tidemark:10205/gr\u00fcn"):
             with self.assertRaises(UnicodeError):
                 Client(url, 1500001, "token")
+
+    def test_a_query_behind_the_address_is_an_error_of_its_client(self) -> None:
+        for url in ("http://127.0.0.1:1/v2/push/?strict=true", "http://127.0.0.1:1/#a"):
+            with self.assertRaisesRegex(ValueError, "without a query"):
+                Client(url, 7, "secret")
 
     def test_a_callback_that_fails_stops_nothing(self) -> None:
         logging.getLogger("tidemark").setLevel(logging.CRITICAL)

@@ -48,7 +48,8 @@ class Loss:
 @dataclass(frozen=True)
 class Stats:
     """Points since the client was made, and retries. ``replays`` of them found an earlier try received, with ``replayed``
-    points: which of these it dropped is unknown. ``values_dropped``: metrics that the service left out of stored points.
+    points: which of these it dropped is unknown. ``values_dropped``: metrics that the service left out of stored points;
+    ``values_rounded``: integers stored as the nearest double; ``points_expiring``: those that a default retention removes.
     """
 
     stored: int = 0
@@ -58,6 +59,8 @@ class Stats:
     replays: int = 0
     replayed: int = 0
     values_dropped: int = 0
+    values_rounded: int = 0
+    points_expiring: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class _Answer:
         # A 200 that is not the service's own, of a proxy or a portal, has stored nothing.
         if self.status == 200:
             return self.envelope.get("result") == "true"
-        return 300 <= self.status < 500 and self.status not in (408, 429)
+        return 400 <= self.status < 500 and self.status not in (408, 429)
 
 
 class Client:
@@ -106,8 +109,8 @@ class Client:
         on_loss: Optional[Callable[[Loss], None]] = None,
     ) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or parts.hostname is None:
-            raise ValueError(f"url must be like http://host:10205, got {url!r}")
+        if parts.scheme not in ("http", "https") or parts.hostname is None or parts.query or parts.fragment:
+            raise ValueError(f"url must be like http://host:10205, without a query, got {url!r}")
         parts.hostname.encode("idna"), parts.path.encode("ascii")  # UnicodeError, as each try would have
         self._https, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         # The banner of `tidemark up` shows the address with its path.
@@ -132,7 +135,7 @@ class Client:
         self._told: set[str] = set()
         self._connection: Optional[http.client.HTTPConnection] = None
         self._socket: Optional[socket.socket] = None
-        self._is_decided, self._why = False, ""
+        self._decided_points, self._why = 0, ""
         self._thread: Optional[threading.Thread] = None
 
     def push(
@@ -191,9 +194,8 @@ class Client:
         with self._changed:
             self._gives_up.set()
             # A batch with a decision is for its thread to tell.
-            is_decided = self._is_decided
-            undecided = 0 if is_decided else self._sending
-            left, self._sending = len(self._waiting) + undecided, self._sending - undecided
+            is_decided = self._decided_points > 0
+            left, self._sending = len(self._waiting) + self._sending - self._decided_points, self._decided_points
             why = self._why or "the client was closed first"
             self._waiting.clear()
             self._changed.notify_all()
@@ -238,18 +240,24 @@ class Client:
             log.exception("on_loss failed")
 
     def _run(self) -> None:
-        while (batch := self._next()) is not None:
-            self._deliver(batch)
-            with self._changed:
-                self._sending, self._is_decided, self._why = 0, False, ""
-                self._changed.notify_all()
+        while (first := self._next()) is not None:
+            parts = [first]
+            while parts and not self._gives_up.is_set():
+                points = parts.pop(0)
+                if self._deliver(self._batch(points), can_split=len(points) > 1):
+                    with self._changed:
+                        self._sending -= self._decided_points
+                        self._decided_points, self._why = 0, ""
+                        self._changed.notify_all()
+                else:
+                    parts[:0] = [points[: len(points) // 2], points[len(points) // 2 :]]
         if self._connection is not None:
             self._connection.close()
 
     def _is_due(self) -> bool:
         return self._gives_up.is_set() or self._flushes > 0 or len(self._waiting) >= self._batch_points
 
-    def _next(self) -> Optional[_Batch]:
+    def _next(self) -> Optional[list[bytes]]:
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting) or self._gives_up.is_set())
             self._changed.wait_for(self._is_due, self._interval_s)
@@ -260,30 +268,40 @@ class Client:
             while self._waiting and len(points) < self._batch_points and (room := room - len(self._waiting[0]) - 1) >= 0:
                 points.append(self._waiting.popleft())
             self._sending = len(points)
+        return points
+
+    def _batch(self, points: list[bytes]) -> _Batch:
         body = self._head.encode() + b",".join(points) + b"]}"
         return _Batch(gzip.compress(body, 1, mtime=0), uuid.uuid4().hex, len(points))
 
-    def _deliver(self, batch: _Batch) -> None:
-        """Sends the same bytes under the same key until the service has decided, or ``close`` gives up and tells the loss."""
+    def _deliver(self, batch: _Batch, can_split: bool) -> bool:
+        """Sends the same bytes under the same key until the service has decided, or ``close`` gives up and tells the loss.
+        False for a batch that is too large, of which no try can have stored anything."""
         tries = 0
         while not self._gives_up.is_set():
             wait_s = 0.0
             try:
                 answer = self._post(batch)
             except (OSError, http.client.HTTPException) as error:
-                self._why = f"{type(error).__name__}: {error}"
+                self._why, can_split = f"{type(error).__name__}: {error}", False
             else:
+                if answer.status == 413 and can_split:
+                    return False
                 if answer.is_final:
                     with self._changed:
-                        self._is_decided = not self._gives_up.is_set()
-                    return self._decided(batch, answer) if self._is_decided else None
+                        self._decided_points = 0 if self._gives_up.is_set() else batch.points
+                    if self._decided_points > 0:
+                        self._decided(batch, answer)
+                    return True
                 self._why = f"{answer.status} {answer.envelope.get('message', '')}"
+                can_split = can_split and (answer.status == 429 or answer.envelope.get("reason") == "not_stored")
                 wait_s = answer.retry_after_s
             tries += 1
             self._count(retries=1)
             back_off_s = min(_BACK_OFF_MAX_S, _BACK_OFF_FIRST_S * 2 ** min(tries, 16))
             # Jitter above Retry-After, too: senders that were refused together must not come back together.
             self._gives_up.wait(wait_s + random.uniform(0, back_off_s))
+        return True
 
     def _decided(self, batch: _Batch, answer: _Answer) -> None:
         if answer.is_replay:
@@ -304,6 +322,12 @@ class Client:
                 self._told.add(reason)
                 text = "%d values are not stored, their points are: %s (%s); stats.values_dropped counts further ones"
                 log.warning(text, values, reason, message)
+        for name in ("values_rounded", "points_expiring"):
+            if answer.status == 200 and isinstance(number := envelope.get(name), int):
+                self._count(**{name: number})
+                if name not in self._told:
+                    self._told.add(name)
+                    log.warning("%s; stats.%s counts further ones", message, name)
 
     def _post(self, batch: _Batch) -> _Answer:
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", "User-Agent": "tidemark-python"}
@@ -323,7 +347,9 @@ class Client:
             raise
         after = response.headers.get("Retry-After", "")
         wait_s = min(_RETRY_AFTER_MAX_S, float(after)) if after.isdecimal() else 0.0
-        return _Answer(response.status, wait_s, response.headers.get("Idempotent-Replayed") == "true", _envelope(text))
+        moved = {"message": f"redirects to {response.headers.get('Location', '')}"}
+        envelope = moved if 300 <= response.status < 400 else _envelope(text)
+        return _Answer(response.status, wait_s, response.headers.get("Idempotent-Replayed") == "true", envelope)
 
 
 def _counts(dropped: object) -> list[tuple[str, int]]:

@@ -9,7 +9,12 @@ import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
 /**
  * The rules for the points of one data id: the limits of its table, the points of one request, and the windows of time.
  */
-export type SourceRules = ColumnCaps & { readonly time: TimePolicy; readonly pointsMax: number };
+export type SourceRules = ColumnCaps & {
+  readonly time: TimePolicy;
+  readonly pointsMax: number;
+  /** The default retention that narrows no window: an older point is stored, and then removed. */
+  readonly initialDays?: number | undefined;
+};
 
 /** The rules for the items of one signal. */
 export type SignalRules = {
@@ -90,6 +95,7 @@ export const sourceRules = (policy: SourcePolicy | undefined, inherited: SourceR
     pointsMax: policy.points_max ?? inherited.pointsMax,
     metricsMax: policy.metric_columns_max ?? inherited.metricsMax,
     dimensionsMax: policy.dimension_columns_max ?? inherited.dimensionsMax,
+    initialDays: policy.retention_days === undefined ? policy.retention_days_initial : undefined,
   };
 };
 

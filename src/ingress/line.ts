@@ -119,6 +119,15 @@ export const limitRate = (
   throw new Refused('rate_limited', detail, { headers: retryAfter(verdict.retryAfterSeconds) });
 };
 
+/** Changes of records take effect within a second. */
+const validMs = 1000;
+
+/**
+ * Whether a credential that was validated at this time, ms of `performance.now()`, has to be looked up again: while its body came, its
+ * owner may have been disabled or purged, and it may have ended.
+ */
+export const isDated = (validatedAt: number): boolean => performance.now() - validatedAt > validMs;
+
 const tooManyFailures = (waitSeconds: number, { failuresMax }: FailureLimit): Refused =>
   new Refused('too_many_failures', `the limit is ${counted(failuresMax, 'request')} per second`, {
     headers: retryAfter(waitSeconds),

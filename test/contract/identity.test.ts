@@ -192,6 +192,30 @@ describe('two receivers', () => {
       expect(await batch.settled()).toEqual(settledOnce(batch.items));
     });
 
+    it.each<[string, (body: string, token: string) => string]>([
+      ['twice', (body, token) => `${body.slice(0, -1)},"access_token":"${token}"}`],
+      [
+        'in escapes',
+        (body, token) => body.replace(token, `\\u00${token.charCodeAt(0).toString(16)}${token.slice(1)}`),
+      ],
+    ])('leaves a keyed push the repeat that it is, where the body has the token %s', async (_, written) => {
+      const batch = await pointsBatch(stack, nextName(), { key: 'a key' });
+      const first = written(batch.body, batch.accessToken);
+      await waitFor(
+        'the first try is taken',
+        60_000,
+        async () => (await batch.send(0, first)).status === 200,
+      );
+      const token = await rotated(`data-sources/${batch.dataId}`);
+      const body = written(batch.body.replaceAll(batch.accessToken, token), token);
+      const { text } = await waitFor('the new token is known', 60_000, async () => {
+        const answer = await batch.send(1, body);
+        return answer.status === 200 && answer;
+      });
+      expect(text).toContain('received before');
+      expect(await batch.settled()).toEqual(settledOnce(batch.items));
+    });
+
     it.each([
       ['once', 1],
       ['twice', 2],

@@ -143,6 +143,16 @@ describe('a policy of a data id', () => {
       reasonIn('timestamp_too_old'),
     ],
     [
+      'the default retention',
+      { retention_days_initial: 2 },
+      () => [pointAt(-3 * dayMs), pointAt(0)],
+      isPlain,
+      ({ status, text }) =>
+        status === 200 &&
+        text.includes('1 point stored beyond the retention of 2 days') &&
+        text.includes('"points_expiring":1'),
+    ],
+    [
       'points of a request',
       { points_max: 2 },
       () => [pointAt(0), pointAt(0), pointAt(0)],

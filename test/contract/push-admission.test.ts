@@ -61,6 +61,52 @@ describe('a data id', () => {
     expect(rows.filter((row) => 'cpu' in row)).toHaveLength(1);
   });
 
+  // The credential stands at the beginning of a body, which may take a minute: a source must be closed for those under way, too.
+  it.each([
+    [403, 'disabled', 'data_source_disabled'],
+    [401, 'rotated without an overlap', 'unauthorized'],
+  ])('refuses with %i a push whose body was on its way while it was %s', async (status, change, reason) => {
+    const own = await on.report();
+    const path =
+      change === 'disabled'
+        ? `custom-reports/${own.custom_report.custom_report_id}/disable`
+        : `data-sources/${own.data_source.mon_data_id}/rotate-token`;
+    const body = bodyOf(own, [good]);
+    const raw = await openRaw(on.port);
+    raw.send(
+      `POST /v2/push/ HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -12)}`,
+    );
+    // Behind it at the same receiver: the watch of the first body has found its credential.
+    expect((await on.push(own, [good])).status).toBe(200);
+    const begunAt = performance.now();
+    const overlap = change === 'disabled' ? {} : { overlap_seconds: 0 };
+    expect((await on.stack.api('POST', `/api/v1/${path}`, overlap)).status).toBe(200);
+    await waitFor('the change to be a second old', 60_000, async () => {
+      const answer = await on.push(own, [good]);
+      return answer.status === status && performance.now() - begunAt > 1_000;
+    });
+    raw.send(body.slice(-12));
+    expect(await raw.until(`"reason":"${reason}"`)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    raw.destroy();
+  });
+
+  it('counts a push with a slow body once against max_rate', async () => {
+    const own = await on.report({ max_rate: 1 });
+    const body = bodyOf(own, [good]);
+    const raw = await openRaw(on.port);
+    raw.send(
+      `POST /v2/push/ HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -12)}`,
+    );
+    const begunAt = performance.now();
+    // Once this one is taken, nothing of the rate is left.
+    await waitFor('another push to be taken after a second', 60_000, async () => {
+      return performance.now() - begunAt > 1_000 && (await on.push(own, [good])).status === 200;
+    });
+    raw.send(body.slice(-12));
+    expect(await raw.until('"result"')).toMatch(/^HTTP\/1\.1 200 /);
+    raw.destroy();
+  });
+
   /** Changes a stored record in a way that the API does not allow, and returns the answer to a push from then on. */
   const answerAfter = async (
     own: Report,
@@ -107,6 +153,35 @@ describe('a data id', () => {
     const kind = record === 'data source' ? 'dataSource' : record;
     const refused = await answerAfter(own, recordKeys[kind](own.data_source.mon_data_id), { [flag]: value });
     expect([refused.status, Object(refused.json).reason]).toEqual([403, 'data_source_disabled']);
+  });
+});
+
+describe('an application', () => {
+  it.each([
+    [403, 'disable', 'disabled'],
+    [401, 'rotate-token', 'is missing or wrong'],
+  ])('refuses with %i an export whose body was on its way while it got %s', async (status, change, text) => {
+    const app = await on.stack.createApplication(`closed by ${change}`);
+    const port = on.stack.ingress[0]?.ports['otlp'] ?? 0;
+    const fields = ['Host: a', 'Content-Type: application/json', `X-Mon-Token: ${app.token}`];
+    const raw = await openRaw(port);
+    raw.send(`POST /v1/traces HTTP/1.1\r\n${fields.join('\r\n')}\r\nContent-Length: 20\r\n\r\n{"resource`);
+    const begunAt = performance.now();
+    const path = `/api/v1/applications/${app.app_id}/${change}`;
+    expect(
+      (await on.stack.api('POST', path, change === 'disable' ? {} : { overlap_seconds: 0 })).status,
+    ).toBe(200);
+    await waitFor('the change to be a second old', 60_000, async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/traces`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-mon-token': app.token },
+        body: '{}',
+      });
+      return answer.status === status && performance.now() - begunAt > 1_000;
+    });
+    raw.send('Spans":[]}');
+    expect(await raw.until(text)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    raw.destroy();
   });
 });
 

@@ -17,7 +17,7 @@ import { storesNothing } from '../booking.ts';
 import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
-import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
+import { createLine, isDated, type LineDependencies, limitRate, newSender } from '../line.ts';
 import { notStored, Refused } from '../refused.ts';
 import { named } from '../request-id.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
@@ -54,6 +54,8 @@ type OtlpRequest = OtlpSender & {
   credential: string | undefined;
   /** The application of that credential. */
   own: ApplicationSource | undefined;
+  /** When it was looked up, ms of `performance.now()`. */
+  ownAt: number;
   /** Why that credential could not be looked up: it may be valid. */
   headUndecided: Fault | undefined;
   tokens: BodyTokens;
@@ -145,6 +147,7 @@ class OtlpSteps {
     const own = await this.ownOf(sender, isBound ? inTime('the records', looked, answerBy) : looked);
     if (own === undefined) return;
     sender.own = own;
+    sender.ownAt = performance.now();
     this.pass(sender, own.appId);
     if (own.isEnabled) this.limit(sender, own);
   }
@@ -161,6 +164,14 @@ class OtlpSteps {
       sender.headUndecided = error;
       return undefined;
     }
+  }
+
+  /** Looks the credential of the header fields up again where the body was long on its way. */
+  private async renewHead(sender: OtlpRequest): Promise<void> {
+    const { credential, own, ownAt, isKnown, deadlineAt } = sender;
+    if (own === undefined || credential === undefined || !isDated(ownAt)) return;
+    const looking = this.deps.directory.authorizeApplication(credential, isKnown);
+    sender.own = await this.ownOf(sender, inTime('the records', looking, deadlineAt));
   }
 
   /**
@@ -208,6 +219,7 @@ class OtlpSteps {
   /** The applications that may own items of the body. A request counts once against each application that it brings items for. */
   async admitBody(sender: OtlpRequest, body: Body): Promise<Applications> {
     const { encoding, credential, own, deadlineAt } = sender;
+    await this.renewHead(sender);
     sender.tokens = await this.deps.read.tokens(body, encoding, deadlineAt).catch((error: unknown) => {
       throw this.unreadable(error, sender, body);
     });
@@ -348,6 +360,7 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) 
       encoding: replyEncodingOf(request),
       credential: undefined,
       own: undefined,
+      ownAt: 0,
       headUndecided: undefined,
       tokens: [],
     }),

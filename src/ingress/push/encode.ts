@@ -19,6 +19,8 @@ export type PushTask = {
   readonly table: PointTable;
   readonly caps: ColumnCaps;
   readonly policy: TimePolicy;
+  /** As of `PointContext`. */
+  readonly expiringBefore?: number | undefined;
   readonly arrivedAt: number;
   readonly base: UidBase;
   readonly isKeyed: boolean;

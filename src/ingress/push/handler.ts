@@ -3,12 +3,13 @@ import { inTime } from '../../bus/in-time.ts';
 import type { RegisterColumnNames } from '../../directory/column-names.ts';
 import type { Directory, Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
+import { dayMs } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { type EncodedPoints, encodedLength } from '../../rules/points/encoded-points.ts';
 import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import type { RequestIdentity } from '../identity.ts';
-import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
+import { createLine, isDated, type LineDependencies, limitRate, newSender } from '../line.ts';
 import { notStored, Refused } from '../refused.ts';
 import { named } from '../request-id.ts';
 import { type PushPair, problemWithoutPair } from './decode.ts';
@@ -48,31 +49,37 @@ class PushSteps {
     this.accepted = deps.metrics.accepted.labels('metrics');
   }
 
-  /** The source of a valid credential, counted against its max_rate. */
-  async admit(sender: PushSender, pair: PushPair): Promise<Source> {
-    const { directory, failures } = this.deps;
-    sender.pair = pair;
-    sender.secrets = [pair.token];
-    const source = await directory.authorize(pair.dataId, pair.token);
+  /** The source of a valid credential that may write. */
+  private async valid(sender: PushSender, { dataId, token }: PushPair): Promise<Source> {
+    const source = await this.deps.directory.authorize(dataId, token);
     if (source === undefined) throw new Refused('unauthorized');
-    const { dataId, isEnabled, typeLabel, maxRate } = source;
     sender.owner = dataId;
     sender.isKnown = true;
-    failures.passed(sender.request);
-    if (!isEnabled) throw new Refused('data_source_disabled', `data id ${dataId}`);
-    if (typeLabel !== 'time_series') throw new Refused('unsupported_type', `its type is ${typeLabel}`);
-    limitRate(this.deps, sender, `d:${dataId}`, maxRate);
+    this.deps.failures.passed(sender.request);
+    if (!source.isEnabled) throw new Refused('data_source_disabled', `data id ${dataId}`);
+    if (source.typeLabel !== 'time_series')
+      throw new Refused('unsupported_type', `its type is ${source.typeLabel}`);
+    return source;
+  }
+
+  /** The source of a valid credential, counted against its max_rate. */
+  async admit(sender: PushSender, pair: PushPair): Promise<Source> {
+    sender.pair = pair;
+    sender.secrets = [pair.token];
+    const source = await this.valid(sender, pair);
+    limitRate(this.deps, sender, `d:${pair.dataId}`, source.maxRate);
     return source;
   }
 
   /** The result of the watcher; `bytes` are undefined where the body was not read to its end. */
-  async admitted({ watch }: PushRequest, bytes: Buffer | undefined): Promise<Admitted> {
-    const { pair, source } = watch;
+  async admitted(sender: PushRequest, bytes: Buffer | undefined): Promise<Admitted> {
+    const { pair, source, scan, judgedAt } = sender.watch;
     if (pair === undefined || source === undefined) {
-      const { reason, detail } = problemWithoutPair(bytes, watch.scan, this.deps.limits.elementsMax);
+      const { reason, detail } = problemWithoutPair(bytes, scan, this.deps.limits.elementsMax);
       throw new Refused(reason, detail);
     }
-    return { source: await source, pair };
+    const first = await source;
+    return { source: isDated(judgedAt) ? await this.valid(sender, pair) : first, pair };
   }
 
   /** Room for the largest number of uids that the points of a body can take. */
@@ -177,9 +184,11 @@ class PushSteps {
     const isKeyed = typeof key === 'string' && key !== '';
     const identity = isKeyed ? await pushIdentity(this.deps.directory, source, pair, key, bytes) : undefined;
     const base = named(sender, identity?.base ?? this.takeBase(source, bytes.length));
+    const { initialDays } = rules;
     const task = {
       ...{ pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed },
       ...{ pointsMax: rules.pointsMax, elementsMax: limits.elementsMax },
+      expiringBefore: initialDays === undefined ? undefined : arrivedAt - initialDays * dayMs,
     };
     const push = await this.encode(body, source, task, sender, isStrict);
     const { encoded } = push;
@@ -197,7 +206,7 @@ class PushSteps {
       return repeatReply;
     }
     this.account(push, sender, body, arrivedAt);
-    return pointsReply(encoded, this.deps.links, isKeyed);
+    return pointsReply(encoded, this.deps.links, isKeyed, initialDays);
   }
 }
 

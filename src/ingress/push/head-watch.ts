@@ -10,6 +10,8 @@ export class HeadWatch {
   pair: PushPair | undefined;
   /** The source, once the watch has found the pair. Rejects for a pair that is refused, and with a transient Fault. */
   source: Promise<Source> | undefined;
+  /** When the watch found the pair, ms of `performance.now()`. */
+  judgedAt = 0;
   private found: PushScan | undefined;
   private isWrong = false;
   private readonly authorize: Authorize;
@@ -47,6 +49,7 @@ export class HeadWatch {
 
   private judge(pair: PushPair): void {
     this.pair = pair;
+    this.judgedAt = performance.now();
     this.source = this.authorize(pair.dataId, pair.token);
     this.source.catch(() => {
       this.isWrong = true;

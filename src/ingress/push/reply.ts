@@ -81,6 +81,7 @@ const counts = (encoded: EncodedPoints) => ({
   dropped: Object.fromEntries(encoded.dropped),
   values_dropped: Object.fromEntries(encoded.valuesDropped),
   ...(encoded.valuesRounded === 0 ? {} : { values_rounded: encoded.valuesRounded }),
+  ...(encoded.pointsExpiring === 0 ? {} : { points_expiring: encoded.pointsExpiring }),
   examples: [...encoded.examples, ...encoded.lostExamples].map(({ index, reason, field, ...example }) => ({
     index,
     reason,
@@ -92,18 +93,33 @@ const counts = (encoded: EncodedPoints) => ({
 /** Only a publish tells a repeat from a first try: without one, an earlier try of a request with a key may be stored. */
 const nothingOfThisTry = 'nothing of this try is stored';
 
+/** What became of kept points and values otherwise than their sender may think. */
+const warnings = ({ valuesRounded, pointsExpiring }: EncodedPoints, initialDays = 0): string[] => {
+  const parts: string[] = [];
+  if (valuesRounded > 0)
+    parts.push(`${counted(valuesRounded, 'value')} stored as the nearest double (integers beyond 2^53)`);
+  if (pointsExpiring > 0)
+    parts.push(
+      `${counted(pointsExpiring, 'point')} stored beyond the retention of ${counted(initialDays, 'day')}, removed at once or with the next points (to keep older points: tidemark retention set)`,
+    );
+  return parts;
+};
+
 /**
  * The result for the points: 200 when at least one is kept, else 400 (nothing was published). `isKeyed`: the request has an
- * Idempotency-Key.
+ * Idempotency-Key. `initialDays`: the default retention of the data id.
  */
-export const pointsReply = (encoded: EncodedPoints, links: ReasonLinks = noLinks, isKeyed = false): Reply => {
-  const { accepted, valuesRounded, examples } = encoded;
-  if (!isFaulty(encoded) && valuesRounded === 0) return plainSuccess;
+export const pointsReply = (
+  encoded: EncodedPoints,
+  links: ReasonLinks = noLinks,
+  isKeyed = false,
+  initialDays?: number,
+): Reply => {
+  const { accepted, valuesRounded, pointsExpiring, examples } = encoded;
+  if (!isFaulty(encoded) && valuesRounded === 0 && pointsExpiring === 0) return plainSuccess;
   const isKept = accepted > 0;
-  const message = faults(encoded, 'dropped');
+  const message = [...faults(encoded, 'dropped'), ...warnings(encoded, initialDays)];
   const start = isKeyed && !isKept ? `${nothingOfThisTry}: ` : '';
-  if (valuesRounded > 0)
-    message.push(`${counted(valuesRounded, 'value')} stored as the nearest double (integers beyond 2^53)`);
   return {
     status: isKept ? 200 : 400,
     contentType,

@@ -32,6 +32,8 @@ export type EncodedPoints = {
   valuesDropped: Map<ValueReason, number>;
   /** Integers that no double holds: their nearest double is stored. */
   valuesRounded: number;
+  /** Kept points that are older than the default retention, which removes them. */
+  pointsExpiring: number;
   examples: Example[];
   /** The first point of each reason that came too late for `examples`. */
   lateExamples: Example[];
@@ -70,6 +72,7 @@ export const nothingEncoded = (run: Run): EncodedPoints => ({
   deferred: new Map(),
   valuesDropped: new Map(),
   valuesRounded: 0,
+  pointsExpiring: 0,
   examples: [],
   lateExamples: [],
   lostExamples: [],

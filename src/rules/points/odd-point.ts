@@ -104,18 +104,19 @@ const metricsFault = (metrics: unknown, context: OddPointContext): Drop | undefi
   return drop('metric_columns_exceeded', 'metrics', columnsExceeded(metricsMax));
 };
 
-const dimensionsFault = (dimensions: unknown): Drop | undefined => {
+const dimensionsFault = (point: JsonObject): Drop | undefined => {
+  const isAlias = point.dimension === undefined || point.dimension === null;
+  const [field, dimensions] = isAlias ? ['dimensions', point.dimensions] : ['dimension', point.dimension];
   if (dimensions === undefined || dimensions === null) return undefined;
-  if (!isObject(dimensions))
-    return drop('dimension_invalid', 'dimension', 'expected an object', shown(dimensions));
+  if (!isObject(dimensions)) return drop('dimension_invalid', field, 'expected an object', shown(dimensions));
   for (const name in dimensions) {
     const value = dimensions[name];
     if (!isValidName(name))
-      return drop('dimension_name_invalid', `dimension.${shownName(name)}`, namePatternText);
+      return drop('dimension_name_invalid', `${field}.${shownName(name)}`, namePatternText);
     if (typeof value === 'object' && value !== null)
-      return drop('dimension_invalid', `dimension.${name}`, 'expected a string', shown(value));
+      return drop('dimension_invalid', `${field}.${name}`, 'expected a string', shown(value));
     if (String(value).includes(nul))
-      return drop('dimension_invalid', `dimension.${name}`, 'it contains U+0000, which QuestDB refuses');
+      return drop('dimension_invalid', `${field}.${name}`, 'it contains U+0000, which QuestDB refuses');
   }
   return undefined;
 };
@@ -201,9 +202,7 @@ export const readOddPoint = (point: unknown, isTooLarge: boolean, context: OddPo
   // First of all: the members of a point may be as large as the body.
   const fault = isTooLarge
     ? drop('item_too_large', '', `the rows of the point need more than ${runBudget} bytes`)
-    : (metricsFault(point.metrics, context) ??
-      dimensionsFault(point.dimension ?? point.dimensions) ??
-      targetFault(point.target));
+    : (metricsFault(point.metrics, context) ?? dimensionsFault(point) ?? targetFault(point.target));
   if (fault !== undefined) return { kind: 'dropped', ...fault };
   const { timestamp } = point;
   if (timestamp === undefined || timestamp === null) {

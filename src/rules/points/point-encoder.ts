@@ -37,6 +37,8 @@ export type PointContext = {
   readonly base: UidBase;
   readonly arrivedAt: number;
   readonly policy: TimePolicy;
+  /** The default retention removes points before this time, ms; undefined: none. */
+  readonly expiringBefore?: number | undefined;
   /** The request carries an Idempotency-Key. */
   readonly isKeyed: boolean;
   readonly caps: ColumnCaps;
@@ -72,6 +74,7 @@ class PointEncoder {
   private oddContext: OddPointContext | undefined;
   private readonly cursor: PushCursor;
   private readonly isNarrow: boolean;
+  private readonly expiringBefore: number;
   private run: Run = newRun(0);
   private readonly result: EncodedPoints = nothingEncoded(this.run);
   private readonly places = new Map<number, number>();
@@ -95,6 +98,7 @@ class PointEncoder {
     this.context = context;
     this.cursor = cursor;
     this.isNarrow = source.layout === 'narrow';
+    this.expiringBefore = context.expiringBefore ?? 0;
     rows.open(source, base);
     reader.open(this.isNarrow, rows.front);
     reader.metrics.open(source.metrics, unknownMetrics, caps.metricsMax);
@@ -286,6 +290,7 @@ class PointEncoder {
     run.points++;
     if (time < run.timeMin) run.timeMin = time;
     if (time > run.timeMax) run.timeMax = time;
+    if (time < this.expiringBefore) result.pointsExpiring++;
     if (cursor.hasOthers) this.hasOthers = true;
     result.accepted++;
     if (overCap > 0) this.lose(overCap);

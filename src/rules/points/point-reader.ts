@@ -345,8 +345,8 @@ export class PointReader {
   private addMore(cursor: PushCursor): void {
     const { more } = this;
     if (cursor.source !== cursor.bytes) {
-      // It has escapes, and may have half pairs, which JSON keeps.
-      more.addText(quoteText(JSON.stringify(cursor.exactText())).slice(1, -1));
+      // It has escapes, and may have half pairs, which JSON would keep as escapes.
+      more.addText(quoteText(JSON.stringify(cursor.exactText().toWellFormed())).slice(1, -1));
       return;
     }
     more.reserve(cursor.end - cursor.start + 4);

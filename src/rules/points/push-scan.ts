@@ -100,6 +100,8 @@ export class PushScan {
   /** The token between its quotes. */
   tokenStart = 0;
   tokenEnd = 0;
+  /** Called at the end of each token: a body may name several. */
+  onToken: (() => void) | undefined;
   data: 'absent' | 'array' | 'other' = 'absent';
   /** The first byte that is not a blank; 0 before that. */
   firstByte = 0;
@@ -265,7 +267,10 @@ export class PushScan {
     } else {
       const text = unescaped(this.takeKept(at));
       this.note({ kind: 'string', text }, text);
-      if (this.member === 'access_token') this.tokenEnd = this.before + at;
+      if (this.member === 'access_token') {
+        this.tokenEnd = this.before + at;
+        this.onToken?.();
+      }
     }
     return at + 1;
   }

@@ -31,7 +31,11 @@ describe('the rules of a data id', () => {
     ['dimension columns', { dimension_columns_max: 5 }, { dimensionsMax: 5 }],
     ['a retention', { retention_days: 2 }, { time: { ...time, ageMsMax: 2 * dayMs } }],
     ['no retention', { retention_days: null }, {}],
-    ['the default retention of the deployment, which nobody asked for', { retention_days_initial: 90 }, {}],
+    [
+      'the default retention of the deployment, which nobody asked for',
+      { retention_days_initial: 90 },
+      { initialDays: 90 },
+    ],
     [
       'a retention and a shorter age',
       { retention_days: 2, age_seconds_max: 60 },

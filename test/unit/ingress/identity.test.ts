@@ -172,6 +172,44 @@ describe('the identity of a request, as programs before had it', () => {
   });
 });
 
+// The token is a part of the bytes of a push. In any form of a body, its repeat under the next token has to be one.
+describe('the identity of a keyed push after a rotation', () => {
+  const first = '0123456789abcdef0123456789abcdef';
+  const next = 'fedcba9876543210fedcba9876543210';
+  const source = push.sourceWith('wide');
+  const identityOf = async (identityCredential: string | undefined, token: string, body: string) => {
+    const pair = { dataId: 1500001, token };
+    return (await pushIdentity(keyless, { ...source, identityCredential }, pair, 'a key', Buffer.from(body)))
+      .sha256Hex;
+  };
+  const escaped = (token: string, digits = token.length): string =>
+    [...token]
+      .map((digit, at) => (at < digits ? `\\u00${digit.charCodeAt(0).toString(16)}` : digit))
+      .join('');
+  const pair = (token: string): string => `"data_id":1500001,"access_token":"${token}"`;
+  const data = '"data":[{"metrics":{"a":1},"dimension":{"access_token":"x"},"timestamp":1785628800000}]';
+
+  it.each<[string, (token: string) => string]>([
+    ['twice', (token) => `{${pair(token)},${data},${pair(token)}}`],
+    ['three times', (token) => `{${pair(token)},${pair(token)},${data},${pair(token)}}`],
+    ['in escapes', (token) => `{${pair(escaped(token))},${data}}`],
+    ['once plain and once in escapes', (token) => `{${pair(token)},${data},${pair(escaped(token, 1))}}`],
+    ['twice under a name in escapes', (token) => `{${pair(token)},${data},"access_toke\\u006e":"${token}"}`],
+    ['around another one', (token) => `{${pair(token)},"access_token":"x",${data},${pair(token)}}`],
+  ])('is the same where the body has the token %s', async (_, body) => {
+    const before = await identityOf(undefined, first, body(first));
+    expect(await identityOf(first, first, body(first))).toBe(before);
+    expect(await identityOf(first, next, body(next))).toBe(before);
+  });
+
+  it('is another one for another text that a point has in escapes', async () => {
+    const body = (text: string): string => `{${pair(first)},"data":[{"target":"${text}"}]}`;
+    expect(await identityOf(undefined, first, body('\\u0061'))).not.toBe(
+      await identityOf(undefined, first, body('a')),
+    );
+  });
+});
+
 // A policy may change between two tries of a request. If an ordinal or a cut moved with it, the second try would be stored
 // beside the first one, or in its place.
 describe('a request that is sent again after a change of policy', () => {

@@ -189,6 +189,7 @@ class PointEncoder {
     if (time < run.timeMin) run.timeMin = time;
     if (time > run.timeMax) run.timeMax = time;
     result.accepted++;
+    if (time < (this.context.expiringBefore ?? 0)) result.pointsExpiring++;
     if (reader.overCap > 0) this.lose(ordinal, index);
     for (const name of reader.newMetrics) result.unknownMetrics.add(name);
     for (const name of reader.newDimensions) result.unknownDimensions.add(name);

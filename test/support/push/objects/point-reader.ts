@@ -178,9 +178,10 @@ export class PointReader {
 
   private readDimensions(point: JsonObject): DropReason | undefined {
     const dimensions = point.dimension ?? point.dimensions;
+    const field = (point.dimension ?? null) === null ? 'dimensions' : 'dimension';
     if (dimensions === undefined || dimensions === null) return undefined;
     if (!isObject(dimensions)) {
-      return this.fail('dimension_invalid', 'dimension', `expected an object, got ${shown(dimensions)}`);
+      return this.fail('dimension_invalid', field, `expected an object, got ${shown(dimensions)}`);
     }
     const known = this.source.dimensions;
     let tags = '';
@@ -189,7 +190,7 @@ export class PointReader {
       const value = dimensions[name];
       const column = known.get(name) ?? (value === null ? unusedName(name) : this.unknownDimension(name));
       if (column === invalidName) {
-        return this.fail('dimension_name_invalid', `dimension.${shownName(name)}`, namePatternText);
+        return this.fail('dimension_name_invalid', `${field}.${shownName(name)}`, namePatternText);
       }
       let text: string;
       if (typeof value === 'string') text = value;
@@ -197,17 +198,17 @@ export class PointReader {
       else if (typeof value === 'number' || typeof value === 'boolean')
         text = digitsIn(dimensions, name) ?? String(value);
       else
-        return this.fail('dimension_invalid', `dimension.${name}`, `expected a string, got ${shown(value)}`);
+        return this.fail('dimension_invalid', `${field}.${name}`, `expected a string, got ${shown(value)}`);
       if (text.includes(nul)) {
         return this.fail(
           'dimension_invalid',
-          `dimension.${name}`,
+          `${field}.${name}`,
           'it contains U+0000, which QuestDB refuses',
         );
       }
       if (column === overTheCap) {
         more ??= [];
-        more.push([name, text]);
+        more.push([name, text.toWellFormed()]);
       } else tags += `,${column}=${escapeTag(text)}`;
     }
     this.tags = tags;

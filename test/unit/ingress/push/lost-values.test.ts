@@ -81,6 +81,17 @@ it('a sample shows each metric that has no column, its value and its point', () 
   );
 });
 
+it.each([
+  ['dimensions.host', '[1]', { dimensions: { host: [1] } }],
+  ['dimensions.host', '[1]', { dimension: null, dimensions: { host: [1] } }],
+  ['dimensions', '5', { dimensions: 5 }],
+  ['dimension.host', '[1]', { dimension: { host: [1] }, dimensions: { host: 'other' } }],
+])('a sample of a point that is dropped for its %s shows that value', (field, value, dimensions) => {
+  const push = pushOf([{ metrics: { cpu: 1 }, ...dimensions }]);
+  expect(examplesOf(push)).toMatchObject([{ field }]);
+  expect(sampled(push)).toMatchObject([{ field, value }]);
+});
+
 it('a name is shown once, with its first point', () => {
   const point = { metrics: { a: 1, cpu: 1, b: 1 } };
   const push = pushOf([point, point, { metrics: { cpu: 1, c: 1 } }]);

@@ -4,9 +4,10 @@ import { pointsReply, refusedReply, strictReply } from '../../../../src/ingress/
 import { asksStrict } from '../../../../src/ingress/push/strict.ts';
 import { noLinks } from '../../../../src/ingress/reason-links.ts';
 import { Refused } from '../../../../src/ingress/refused.ts';
+import { dayMs } from '../../../../src/model/time.ts';
 import type { EncodedPoints } from '../../../../src/rules/points/encoded-points.ts';
 import { encodePoints } from '../../../support/push/encode-points.ts';
-import { contextWith, sourceWith } from '../../../support/push/source.ts';
+import { arrivedAt, contextWith, sourceWith } from '../../../support/push/source.ts';
 
 it.each([
   ['/v2/push/', false],
@@ -14,6 +15,8 @@ it.each([
   ['/v2/push/?strict=false', false],
   ['/v2/push/?strict=true', true],
   ['/v2/push?debug=1&strict=true', true],
+  ['/v2/push/?strict=true&strict=true', true],
+  ['/v2/push/?restrict=1', false],
 ])('a push to %s is strict: %s', (url, isStrict) => {
   expect(asksStrict(url)).toBe(isStrict);
 });
@@ -24,6 +27,16 @@ it.each(['', '1', 'yes', 'TRUE'])(
     expect(() => asksStrict(`/v2/push/?strict=${value}`)).toThrow(Refused);
   },
 );
+
+it.each([
+  'STRICT=true',
+  'Strict=false',
+  'strict=false&strict=true',
+  'strict=true&strict=false',
+  'strict=true&sTRICT=true',
+])('?%s is refused: one reading of it would store a part', (query) => {
+  expect(() => asksStrict(`/v2/push/?${query}`)).toThrow(Refused);
+});
 
 // The remedy of its reason is about the head of a request: it would send the reader to the wrong place.
 it('the answer to a wrong value of strict says which values there are, and nothing of other headers', () => {
@@ -69,6 +82,28 @@ it('the answer to a push without a key says that nothing is stored', () => {
     'nothing is stored, because strict=true: 1 of 2 points would be dropped (metrics_empty 1)',
   );
   expect(messageOf(pointsReply(bad))).toBe('1 of 1 point dropped (metrics_empty 1)');
+});
+
+// The default retention narrows no window: only the answer can tell that such a point does not stay.
+it('the answer names the points that the default retention removes, and is the plain one for younger ones', () => {
+  const pushed = (...ages: readonly number[]) =>
+    encodePoints(
+      ages.map((age) => ({ metrics: { cpu: 1 }, timestamp: arrivedAt - age })),
+      contextWith(sourceWith('wide'), {
+        expiringBefore: arrivedAt - 90 * dayMs,
+        policy: { aheadMsMax: undefined, ageMsMax: undefined },
+      }),
+    );
+  const young = pointsReply(pushed(0, 90 * dayMs), noLinks, false, 90);
+  expect(young.body).toBe('{"code":"200","result":"true","message":""}');
+  const old = pointsReply(pushed(0, 90 * dayMs + 1, 365 * dayMs), noLinks, false, 90);
+  expect(JSON.parse(String(old.body))).toEqual({
+    code: '200',
+    result: 'true',
+    message:
+      '2 points stored beyond the retention of 90 days, removed at once or with the next points (to keep older points: tidemark retention set)',
+    ...{ accepted: 3, dropped: {}, values_dropped: {}, points_expiring: 2, examples: [] },
+  });
 });
 
 it('the answer to a push with a key of which a part is stored says what was dropped', () => {

@@ -296,6 +296,17 @@ describe('a dimension beyond the cap', () => {
       expectSamePush(several, taskOf('wide', { caps: { metricsMax: 5, dimensionsMax: 4 } }));
     },
   );
+
+  it('has U+FFFD in the place of half a pair, as a column has it', () => {
+    const dimension = '{"a":"x\\ud800y","b":"x\\ud800y"}';
+    const push = encodePush(
+      bodyOf(`{"metrics":{"cpu":1},"dimension":${dimension}}`),
+      taskOf('wide', { caps: { metricsMax: 5, dimensionsMax: 0 }, namesAreFinal: true }),
+    );
+    expect(push.kind === 'encoded' ? push.encoded.runs[0]?.text : push).toContain(
+      'more_dimensions="{\\"a\\":\\"x\uFFFDy\\",\\"b\\":\\"x\uFFFDy\\"}"',
+    );
+  });
 });
 
 describe('a name that is new', () => {
