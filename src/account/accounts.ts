@@ -185,23 +185,26 @@ const minuteBy = (minute: number | undefined, by: Bucket | undefined): number | 
 const grouped = <T extends Place>(rows: readonly T[], by: Bucket | undefined): Map<string, T[]> =>
   Map.groupBy(rows, (row) => placeText({ ...row, minute: minuteBy(row.minute, by) }));
 
-/** `isUntilNow`: the period ends now, and at no time that somebody chose. */
+/** `isUntilNow`: `untilMs` is now, and no time that somebody chose. */
 export type AccountFilter = BalanceFilter & { readonly isUntilNow?: boolean };
 
 /**
  * The accounts of all owners with items, refusals or differences, points first; `by`: of each minute, hour or day, the newest first. An owner
  * with a difference has an account although nothing of it was settled. A difference that was found within the time is shown although its
- * items arrived at another one, by the clock of their receiver; an open one that makes the account false, however old it is, and with
- * `isUntilNow` also one of later. `isKnown` false: the looks are behind, and nothing is known to add up. Throws the Faults of the
- * ClickHouse client.
+ * items arrived at another one, by the clock of their receiver; an open one that makes the account false, however old it is. With
+ * `isUntilNow` an account of all of the period has no end: a receiver whose clock is ahead books what it takes now under later minutes.
+ * `isKnown` false: the looks are behind, and nothing is known to add up. Throws the Faults of the ClickHouse client.
  */
 export const readOwnerAccounts = async (
   clickhouse: Clickhouse,
-  filter: AccountFilter,
+  { isUntilNow = false, ...asked }: AccountFilter,
   by: Bucket | undefined,
   isKnown: boolean,
 ): Promise<Account[]> => {
-  const { dataId, appId, sinceMs, untilMs, isUntilNow = false } = filter;
+  const isEndless = isUntilNow && by === undefined;
+  const { untilMs: _, ...endless } = asked;
+  const filter: BalanceFilter = isEndless ? endless : asked;
+  const { dataId, appId, sinceMs, untilMs } = filter;
   // Places before records: lines that are written in between would be places without a record, which count as repeats.
   const received = await readReceived(clickhouse, filter, by);
   const [balances, differences] = await Promise.all([
@@ -212,7 +215,7 @@ export const readOwnerAccounts = async (
       since: sinceMs === undefined ? undefined : Math.floor(sinceMs / 1000),
       until: untilMs === undefined ? undefined : Math.floor(untilMs / 1000),
       // A row for each minute, hour or day is of that time alone.
-      withOpen: by === undefined ? (isUntilNow ? 'all' : 'earlier') : undefined,
+      withOpen: by === undefined ? (isEndless ? 'all' : 'earlier') : undefined,
     }),
   ]);
   const ofPipeline = differences.filter(({ pipeline }) =>

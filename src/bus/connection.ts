@@ -120,6 +120,10 @@ const optionsOf = (target: NatsTarget, name: string, pauses: DialPauses): NodeCo
     // By default two refusals in the life of a connection, however far apart, close it for ever.
     ignoreAuthErrorAbort: true,
     reconnectDelayHandler: pauses.next,
+    reconnectToServer: (servers) => {
+      pauses.dialled(servers.length);
+      return null;
+    },
     pingInterval: 5_000,
     maxPingOut: 2,
     timeout: 2_000,

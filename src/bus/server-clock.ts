@@ -1,3 +1,5 @@
+import { startRounds } from '../runtime/rounds.ts';
+
 const readAgainMs = 5_000;
 
 /**
@@ -13,5 +15,42 @@ export const createServerClock = (
     if (known === undefined || elapsed() - known.at >= readAgainMs)
       known = { ms: await read(), at: elapsed() };
     return Math.floor(known.ms + elapsed() - known.at);
+  };
+};
+
+/** A clock that goes on between its readings, and needs no answer to tell the time. */
+export type RunningClock = {
+  /** Ms since 1970. */
+  now(): number;
+  stop(): void;
+};
+
+/** A reading that took longer says too little, unless it is the best so far. */
+const roundTripMsMax = 250;
+
+/**
+ * The same as a clock for code that cannot wait: read every five seconds, and counted on from the last reading for as long as none
+ * succeeds. A step of the clock of this host, or of another one than the server's, is not seen. Rejects as the first `read` does.
+ */
+export const startServerClock = async (
+  read: () => Promise<number>,
+  elapsed: () => number = () => performance.now(),
+  everyMs = readAgainMs,
+): Promise<RunningClock> => {
+  const readNow = async () => {
+    const before = elapsed();
+    const ms = await read();
+    const roundTripMs = elapsed() - before;
+    return { ms, at: before + roundTripMs / 2, roundTripMs };
+  };
+  let known = await readNow();
+  const rounds = startRounds(async () => {
+    const next = await readNow().catch(() => undefined);
+    if (next !== undefined && next.roundTripMs <= Math.max(roundTripMsMax, known.roundTripMs)) known = next;
+    return everyMs;
+  }, everyMs);
+  return {
+    now: () => Math.floor(known.ms + elapsed() - known.at),
+    stop: () => void rounds.stop(),
   };
 };

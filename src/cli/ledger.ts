@@ -20,6 +20,7 @@ import {
   type SystemOption,
 } from './options.ts';
 import {
+  type Cell,
   nothing,
   printAnswer,
   printFields,
@@ -108,7 +109,7 @@ const printOne = (balance: Balance, names: readonly Pipeline[], answer: Answer):
     ['differences', balance.differences.map(differenceText).join('; ') || 'none'],
     ['in flight', `${inFlightText(answer)} (messages of all data ids and applications)`],
     ['refused', refusedText(balance, 'refused')],
-    ['repeated', refusedText(balance, 'duplicate')],
+    ['duplicates', refusedText(balance, 'duplicate')],
     ['values dropped', refusedText(balance, 'value_lost')],
   ]);
 };
@@ -127,7 +128,7 @@ const printOwner = (options: OwnerOptions, answer: Answer): void => {
 
 const printBuckets = (answer: Answer): void => {
   printTable(
-    ['TIME', 'PIPELINE', 'STORED', 'DROPPED', 'DEAD-LETTERED', 'REFUSED', 'REPEATED', 'VALUES DROPPED'],
+    ['TIME', 'PIPELINE', 'STORED', 'DROPPED', 'DEAD-LETTERED', 'REFUSED', 'DUPLICATES', 'VALUES DROPPED'],
     // The newest first, as with --by-minute.
     answer.buckets
       .toSorted((left, right) => right.at - left.at)
@@ -162,23 +163,23 @@ const reasonLines = (balance: Balance): string[] => {
   });
 };
 
-const printMany = (answer: Answer, by: By | undefined): void => {
-  printTable(
+/** The further terms of an account; each has a column where an owner has some, so that a row adds up as it is shown. */
+const furtherTerms = ['repeated', 'lost', 'stuck', 'unrecorded'] as const;
+
+/** The table of several accounts: its head and its rows. */
+export const accountsTable = (
+  items: readonly Balance[],
+  by: By | undefined,
+): readonly (readonly Cell[])[] => {
+  const further = furtherTerms.filter((term) => items.some((balance) => balance[term] !== 0));
+  return [
     [
       ...(by === undefined ? [] : [by.toUpperCase()]),
-      'WHOSE',
-      'PIPELINE',
-      'RECEIVED',
-      'STORED',
-      'DROPPED',
-      'DEAD-LETTERED',
-      'IN FLIGHT',
-      'ADDS UP',
-      'REFUSED',
-      'REPEATED',
-      'VALUES DROPPED',
+      ...['WHOSE', 'PIPELINE', 'RECEIVED', 'STORED', 'DROPPED', 'DEAD-LETTERED'],
+      ...further.map((term) => term.toUpperCase()),
+      ...['IN FLIGHT', 'ADDS UP', 'REFUSED', 'DUPLICATES', 'VALUES DROPPED'],
     ],
-    answer.items.map((balance) => [
+    ...items.map((balance) => [
       ...(by === undefined ? [] : [timeText(balance.minute)]),
       ownerText(balance),
       balance.pipeline,
@@ -186,13 +187,19 @@ const printMany = (answer: Answer, by: By | undefined): void => {
       balance.stored,
       String(sumOf(Object.values(balance.dropped))),
       balance.dead_lettered,
+      ...further.map((term) => balance[term]),
       balance.in_flight,
       verdictText(balance.adds_up),
       countText(balance, 'refused'),
       countText(balance, 'duplicate'),
       countText(balance, 'value_lost'),
     ]),
-  );
+  ];
+};
+
+const printMany = (answer: Answer, by: By | undefined): void => {
+  const [head = [], ...rows] = accountsTable(answer.items, by);
+  printTable(head.map(String), rows);
   if (answer.truncated)
     printSentence(
       `only the first ${answer.items.length} are shown, and those with an open difference: narrow it with --data-id, --app-id or --since`,

@@ -82,22 +82,27 @@ const recordOf = (
 
 const purgedOutcome = droppedOutcome('purged_by_operator');
 
+/** The time of the dead letter: by the clock of NATS also where an earlier transfer, whose own clock was ahead, wrote another one. */
+const timeOf = ({ at, keptAt }: Letter): number => Math.min(at, keptAt);
+
 /**
  * Their time is that of the dead letter: a record of its redrive, also one that is still on its way, is later and stands. A restored copy
  * of DEADLETTER holds dead letters whose items are stored. None where no record has counted its items.
  */
 const purgedRows = (letter: Letter): OutcomeRow[] =>
   countedPlaces(letter).map((place) =>
-    recordOf(place, letter.at, { [deadLetteredOutcome]: -place.items, [purgedOutcome]: place.items }),
+    recordOf(place, timeOf(letter), { [deadLetteredOutcome]: -place.items, [purgedOutcome]: place.items }),
   );
 
 /**
  * A malformed message counted as one item without an owner. Once a program can read it, its own records count its
- * items; if it still cannot be read, transfer replaces this record.
+ * items; if it still cannot be read, transfer replaces this record: the time is before that of any settlement of the redrive.
  */
-const unreadRows = (letter: Letter, now: number): OutcomeRow[] =>
+const unreadRows = (letter: Letter): OutcomeRow[] =>
   isOfNobody(letter)
-    ? countedPlaces(letter).map((place) => recordOf(place, now, { dead_lettered: -place.items }))
+    ? countedPlaces(letter).map((place) =>
+        recordOf(place, timeOf(letter) + 1, { dead_lettered: -place.items }),
+      )
     : [];
 
 const busy = (sequence: number, action: Action): Fault =>
@@ -208,7 +213,7 @@ const createClaims = ({ bus, claims, claimsBucket, now }: Claims) => {
 };
 
 export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
-  const { bus, encodeItem, readRecord, now } = deps;
+  const { bus, encodeItem, readRecord } = deps;
   const reads = createLetterReads(bus);
   const { claim, isBegun, erase } = createClaims(deps);
 
@@ -273,7 +278,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await requireNotPurged(letter);
       const message = await redriveMessageOf(letter, true);
       await act(letter, 'redrive', async () => {
-        await record(`rr:${letter.identity}`, letter, unreadRows(letter, now()));
+        await record(`rr:${letter.identity}`, letter, unreadRows(letter));
         await publishConfirmed(bus, message);
       });
     },

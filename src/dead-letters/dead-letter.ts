@@ -39,6 +39,8 @@ export type Letter = {
   readonly sequence: number;
   /** Time of the dead-lettering, ms since 1970. */
   readonly at: number;
+  /** When DEADLETTER took it, by the clock of NATS; a restored copy keeps it. Ms since 1970. */
+  readonly keptAt: number;
   /** The source of its message id: the same for each of its redrives. */
   readonly identity: string;
   readonly header: z.output<typeof headerSchema>;
@@ -46,14 +48,14 @@ export type Letter = {
 };
 
 /** The dead letter in a message of DEADLETTER; undefined if this program cannot read it as one. */
-export const readLetter = ({ sequence, headers, payload }: StoredMessage): Letter | undefined => {
+export const readLetter = ({ sequence, time, headers, payload }: StoredMessage): Letter | undefined => {
   const frame = decodeFrame(payload, undefined);
   if (frame.kind !== 'frame') return undefined;
   const header = headerSchema.safeParse(frame.header);
   if (!header.success) return undefined;
   const messageId = headers.get(messageIdHeader) ?? '';
   const identity = /^dl:(.+):\d+$/.exec(messageId)?.[1] ?? `sequence-${sequence}`;
-  return { sequence, at: header.data.at, identity, header: header.data, bytes: frame.body };
+  return { sequence, at: header.data.at, keptAt: time, identity, header: header.data, bytes: frame.body };
 };
 
 /** The number of its items. */

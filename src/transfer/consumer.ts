@@ -54,6 +54,8 @@ export type ConsumerDependencies<E> = {
   readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
+  /** Ms since the epoch by the clock of NATS, which all processes share: of two records of a message the later one counts. */
+  readonly now: () => number;
   /** The clock of `createElapsed`. */
   readonly elapsed: () => number;
   /** Undefined where tracing is off. */
@@ -85,7 +87,7 @@ const openBreaker = <E>(
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 export const startConsumer = <E>(
   options: ConsumerOptions,
-  { bus, sink, deadLetters, ledger, samples, metrics, log, elapsed, traces }: ConsumerDependencies<E>,
+  { bus, sink, deadLetters, ledger, samples, metrics, log, now, elapsed, traces }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
   const label = { pipeline: sink.label ?? sink.pipeline };
@@ -126,7 +128,7 @@ export const startConsumer = <E>(
       samples,
       metrics,
       log,
-      now: Date.now,
+      now,
       elapsed,
       onRoom,
       traces,

@@ -3,6 +3,8 @@ import { findKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
 import { openRoleBus } from '../bus/role-bus.ts';
+import { startServerClock } from '../bus/server-clock.ts';
+import { readServerTimeMs } from '../bus/stream-state.ts';
 import { type StreamWatch, watchStreams } from '../bus/stream-watch.ts';
 import { findTopology, retryStreams } from '../bus/topology.ts';
 import { ofInstance, pipelinesOf } from '../config/instance-streams.ts';
@@ -48,6 +50,7 @@ type Common = {
   readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
+  readonly now: () => number;
   readonly elapsed: () => number;
   /** Undefined where tracing is off. */
   readonly traces: BatchTraces | undefined;
@@ -206,7 +209,7 @@ const openBus = async (
 ) => {
   const bus = await openRoleBus('transfer', { settings, log }, parts, stop);
   degraded.set({ nats_rights: () => bus.refused });
-  const { boot, system, records, refused } = await untilDone(
+  const { boot, system, records, refused, clock } = await untilDone(
     async () => {
       // Metadata creates them after the streams.
       const [systemBucket, bucket] = await Promise.all([
@@ -215,7 +218,8 @@ const openBus = async (
       ]);
       const refusedStreams = await findStreams(bus, pipelines.streams);
       const number = await takeEpoch(systemBucket, Date.now());
-      return { boot: number, system: systemBucket, records: bucket, refused: refusedStreams };
+      const clock = await startServerClock(() => readServerTimeMs(bus, pipelines.ledger.stream.name));
+      return { boot: number, system: systemBucket, records: bucket, refused: refusedStreams, clock };
     },
     stop,
     (error) => {
@@ -229,7 +233,8 @@ const openBus = async (
     ensure: findStreams,
   });
   parts.add('refused streams', () => refusedStreams.stop());
-  return { bus, boot, system, records, refusedStreams };
+  parts.add('clock of NATS', () => clock.stop());
+  return { bus, boot, system, records, refusedStreams, now: clock.now };
 };
 
 /** By pipeline: what a resume by hand does. */
@@ -285,7 +290,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   const { checks, degraded, readiness } = ready;
   const tracing = await openTracing(settings, 'transfer', log);
   parts.add('tracing', () => tracing?.stop());
-  const { bus, boot, system, records, refusedStreams } = await openBus(given, ready, parts, stop);
+  const { bus, boot, system, records, refusedStreams, now } = await openBus(given, ready, parts, stop);
   degraded.set({
     nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
     watches: () => bus.watchTroubles.problem,
@@ -311,6 +316,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
     samples: createTransferSamples(feed.samples),
     metrics,
     log,
+    now,
     elapsed: createElapsed(),
     traces: tracing === undefined ? undefined : createBatchTraces(tracing),
   };

@@ -4,7 +4,9 @@ import { type Difference, isOpen } from '../../src/account/difference.ts';
 import { closeDifferences, readDifferences } from '../../src/account/difference-table.ts';
 import { type FoundDifferences, openFoundDifferences } from '../../src/account/found.ts';
 import { addStoreFindings } from '../../src/account/store-findings.ts';
+import { minuteText, momentText } from '../../src/outcomes/times.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { createLedgerWriter } from '../../src/stores/clickhouse/ledger-writer.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 let engines: TestEngines;
@@ -116,8 +118,58 @@ describe('an open difference of later than now, as after a clock that went back'
     expect(await account(11, true)).toEqual([[false, 1]]);
     expect(await account(11, false)).toEqual([]);
     await close(11);
-    expect(await account(11, true)).toEqual([]);
+    expect(await account(11, true)).toEqual([[true, 1]]);
+    expect(await account(11, false)).toEqual([]);
   });
+});
+
+// A receiver books under the minute of its own clock: what it acknowledged was in no account that ended now.
+it('items of a receiver whose clock is ahead are in the account until now, and in no period that ends before', async () => {
+  const owner = { pipeline: 'logs', data_id: 0, app_id: 21 } as const;
+  const later = (now + 7_200) * 1_000;
+  const minute = minuteText(later);
+  const place = { stream: 'LOGS', life: 5, serial: 1, sent: minute, sequence: 1, owners: 1, items: 3 };
+  const record = {
+    base: '77',
+    first: 0,
+    ordinal: -1,
+    redrive: 0,
+    minute,
+    received: 3,
+    outcomes: { stored: 3 },
+  };
+  const published = {
+    stream: 'LOGS',
+    life: 5,
+    minute,
+    data_id: 0,
+    app_id: 21,
+    messages: 1,
+    items: 4,
+    rows: 4,
+  };
+  const rest = {
+    bytes: 1,
+    dropped: {},
+    sequence_first: 1,
+    sequence_last: 1,
+    closed: 1,
+    ended: 0,
+    version: 1,
+  };
+  const writer = createLedgerWriter(clickhouse, 10_000);
+  const insert = (table: string, line: object): Promise<void> =>
+    writer.insert(table, [Buffer.from(`${JSON.stringify(line)}\n`)]);
+  await insert('ingest_lines', { ...owner, ...record, at: momentText(later), ...place });
+  await insert('ingest_published', { ...published, ...rest });
+  const account = async (isUntilNow: boolean, by?: 'hour') => {
+    const hour = { sinceMs: (now - 3_600) * 1_000, untilMs: now * 1_000 };
+    const accounts = await readOwnerAccounts(clickhouse, { appId: 21, ...hour, isUntilNow }, by, true);
+    return accounts.map(({ received, stored, inFlight }) => [received, stored, inFlight]);
+  };
+  expect(await account(true)).toEqual([[4, 3, 1]]);
+  expect(await account(false)).toEqual([]);
+  expect(await account(true, 'hour')).toEqual([]);
 });
 
 describe('a difference that another process found before it ended', () => {

@@ -6,12 +6,18 @@ import { publishConfirmed } from '../../src/bus/outbox.ts';
 import { createDeadLetterAdmin } from '../../src/dead-letters/admin.ts';
 import { createOrphans } from '../../src/dead-letters/orphans.ts';
 import { buckets } from '../../src/directory/keys.ts';
-import type { Balance } from '../../src/outcomes/balance.ts';
 import { createMessageAccountReader } from '../../src/outcomes/record-reader.ts';
 import { encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
-import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import {
+  actOn,
+  allStored,
+  changeClickhouse,
+  oneDead,
+  prepareRefusedExport,
+  type RefusedExport,
+} from '../support/outcomes/refused-export.ts';
 import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
 import { limitStream } from '../support/stack/stream-limits.ts';
 import type { StepMatch } from '../support/steps.ts';
@@ -33,81 +39,8 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-const clickhouse = async (sql: string): Promise<void> => {
-  const url = `${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`;
-  const response = await fetchEngine(url, { method: 'POST' });
-  if (!response.ok) throw new Error(await response.text());
-};
-
-/** An export of three spans, whose middle one ClickHouse refuses until `accept`. */
-const prepare = async () => {
-  const name = `refused${next++}`;
-  const { app_id: appId, token } = await stack.createApplication(name);
-  const time = `${Date.now()}000000`;
-  const traceId = String(next).padStart(32, 'd');
-  const spans = ['first', name, 'last'].map((each, index) => ({
-    traceId,
-    spanId: String(index + 1).padStart(16, '0'),
-    name: each,
-    startTimeUnixNano: time,
-    endTimeUnixNano: time,
-  }));
-  const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
-  await clickhouse(`ALTER TABLE otel.otel_traces ADD CONSTRAINT ${name} CHECK SpanName != '${name}'`);
-  return {
-    appId,
-    send: async (): Promise<void> => {
-      const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-mon-token': token },
-        body,
-      });
-      expect(response.status).toBe(200);
-    },
-    accept: () => clickhouse(`ALTER TABLE otel.otel_traces DROP CONSTRAINT ${name}`),
-    rows: async (): Promise<number> => {
-      const [row] = await stack.spansQuery(
-        `SELECT uniqExact(uid) AS rows FROM otel.otel_traces WHERE AppId = ${appId}`,
-      );
-      return Number(row?.['rows']);
-    },
-    letter: async (): Promise<number> => {
-      const [letter] = (await readDeadLetters(bus)).filter(({ header }) => header['appId'] === appId);
-      return letter?.sequence ?? 0;
-    },
-    balance: async (): Promise<Pick<Balance, 'received' | 'stored' | 'dropped' | 'deadLettered'>> => {
-      const [balance] = await outcomes.settled({ appId });
-      if (balance === undefined) throw new Error('no balance');
-      const { received, stored, dropped, deadLettered } = balance;
-      return { received, stored, dropped, deadLettered };
-    },
-  };
-};
-
-type Prepared = Awaited<ReturnType<typeof prepare>>;
-
-const act = async (action: 'redrive' | 'purge', sequence: number): Promise<void> => {
-  const { status } =
-    action === 'redrive'
-      ? await stack.api('POST', `/api/v1/dead-letters/${sequence}/redrive`, {})
-      : await stack.api('DELETE', `/api/v1/dead-letters/${sequence}`, {});
-  expect(status).toBe(200);
-};
-
-const lastOf = async (stream: string): Promise<number> =>
-  (await (await bus.manager()).streams.info(stream)).state.last_seq;
-
-/** Sends the same bytes until NATS has forgotten them: they are stored as a message of their own. */
-const repeatAfterTheWindow = async ({ send }: Prepared): Promise<void> => {
-  const before = await lastOf('TRACES');
-  await until('NATS has forgotten the export', async () => {
-    await send();
-    return (await lastOf('TRACES')) > before;
-  });
-};
-
-const allStored = { received: 3, stored: 3, dropped: {}, deadLettered: 0 };
-const oneDead = { received: 3, stored: 2, dropped: {}, deadLettered: 1 };
+const prepare = (): Promise<RefusedExport> => prepareRefusedExport(stack, bus, outcomes, next++);
+const act = (action: 'redrive' | 'purge', sequence: number): Promise<void> => actOn(stack, action, sequence);
 
 // A sender may repeat a request any number of times: the second judgement replaces the record that an act corrected.
 describe('a repeat after the duplicate window', () => {
@@ -118,7 +51,7 @@ describe('a repeat after the duplicate window', () => {
     await sent.accept();
     await act('redrive', await sent.letter());
     expect(await sent.balance()).toEqual(allStored);
-    await repeatAfterTheWindow(sent);
+    await sent.repeatAfterTheWindow();
     expect(await sent.balance()).toEqual(allStored);
     expect(await sent.rows()).toBe(3);
   });
@@ -135,7 +68,7 @@ describe('a repeat after the duplicate window', () => {
       deadLettered: 0,
     });
     await sent.accept();
-    await repeatAfterTheWindow(sent);
+    await sent.repeatAfterTheWindow();
     expect(await sent.balance()).toEqual(allStored);
     expect(await sent.rows()).toBe(3);
   });
@@ -144,7 +77,7 @@ describe('a repeat after the duplicate window', () => {
 const publishOfRecords: StepMatch = ({ from, text }) =>
   from === 'client' && /^HPUB ledger\.(outcomes|settled) /.test(text);
 
-const killed = async (sent: Prepared): Promise<void> => {
+const killed = async (sent: RefusedExport): Promise<void> => {
   const hold = stack.gate('transfer-0', 'nats').hold('the record after the dead letter', publishOfRecords);
   await sent.send();
   await hold.arrived();
@@ -153,7 +86,7 @@ const killed = async (sent: Prepared): Promise<void> => {
 };
 
 /** An orderly stop while LEDGER has no room: the messages go back, their dead letters stay. */
-const stoppedWithFullLedger = async (sent: Prepared): Promise<void> => {
+const stoppedWithFullLedger = async (sent: RefusedExport): Promise<void> => {
   const restore = await limitStream(bus, 'LEDGER', 1);
   await sent.send();
   await until('the dead letter is kept', async () => (await sent.letter()) > 0);
@@ -315,9 +248,9 @@ describe('the search for orphans', () => {
       return listed.parse(body).items;
     };
     expect(await list()).toEqual([{ sequence, orphan: false }]);
-    await clickhouse('RENAME TABLE otel.ingest_outcomes TO otel.ingest_outcomes_away');
+    await changeClickhouse(stack, 'RENAME TABLE otel.ingest_outcomes TO otel.ingest_outcomes_away');
     expect(await list()).toEqual([{ sequence, orphan: null }]);
-    await clickhouse('RENAME TABLE otel.ingest_outcomes_away TO otel.ingest_outcomes');
+    await changeClickhouse(stack, 'RENAME TABLE otel.ingest_outcomes_away TO otel.ingest_outcomes');
     await sent.accept();
   });
 });

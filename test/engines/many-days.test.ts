@@ -109,7 +109,14 @@ const startLine = () => {
       breaker: { inARowMax: 1_000, shareMax: 1, shareItemsMin: 1_000, pauseMs: 1_000 },
     },
     {
-      ...{ bus, sink, elapsed, metrics: createTransferMetrics(), log: createLog('test', 'silent') },
+      ...{
+        bus,
+        sink,
+        elapsed,
+        metrics: createTransferMetrics(),
+        log: createLog('test', 'silent'),
+        now: Date.now,
+      },
       deadLetters: { put: async () => {} },
       ledger: { record: async () => {} },
       samples: { deadLettered: () => {}, purged: () => {} },

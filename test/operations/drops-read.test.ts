@@ -163,7 +163,7 @@ describe('the balance', () => {
     expect(text).toMatch(/^adds up +yes.*: 5 = 3 stored \+ 2 dropped \+ 0 dead-lettered/m);
     expect(text).toMatch(/^in flight +METRICS 0, TRACES 0, LOGS 0, OTEL_METRICS 0, LEDGER \d/m);
     expect(text).toMatch(/^refused +1 request, 1 item \(metrics_empty 1\)$/m);
-    expect(text).toMatch(/^repeated +1 request, 1 item$/m);
+    expect(text).toMatch(/^duplicates +1 request, 1 item$/m);
     const overview = await cli.text('ledger');
     expect(overview).toMatch(new RegExp(`^data id ${dataId} +metrics +5 +3 +2 .*yes`, 'm'));
     expect(overview).toMatch(/^from \d{4}-.* until \d{4}-/m);

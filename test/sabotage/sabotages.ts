@@ -380,7 +380,7 @@ export const sabotages: readonly Sabotage[] = [
       // A record of the dead letter's own time would give way to that of its redrive.
       {
         file: 'src/dead-letters/admin.ts',
-        from: 'recordOf(place, letter.at, {',
+        from: 'recordOf(place, timeOf(letter), {',
         to: 'recordOf(place, Date.now(), {',
       },
     ],

@@ -42,7 +42,10 @@ export type PieceInsertsEvents = {
 /** Inserts pieces of one table and one day. Throws the Faults of the writer, and `UnreadableBlock`. */
 export type PieceInsert = (pieces: readonly Piece[]) => Promise<void>;
 
-/** The two inserts: `plain` for rows that cannot be stored yet, `guarded` for rows that may be. */
+/**
+ * The two inserts: `plain` for rows that cannot be stored yet, `guarded` for rows that may be. Rows of messages that were not kept alive are
+ * guarded in both.
+ */
 export type PieceInserts = { readonly plain: PieceInsert; readonly guarded: PieceInsert };
 
 /** Blocks larger than this cost ClickHouse hardly less per row. */
@@ -59,6 +62,12 @@ const tableFinder = (tables: readonly WrittenTable[]) => {
 
 const keysOf = ({ keys }: ItemTable, blocks: readonly Uint8Array[]): BlockKeys[] =>
   blocks.map((block) => readBlockKeys(block, keys));
+
+/** Whether another worker may have the message by now: this process was paused, and did not keep it alive. */
+const overdueBy =
+  ({ elapsed, ackWaitMs }: PieceInsertsOptions) =>
+  ({ message }: Piece): boolean =>
+    elapsed() - message.touchedAt > ackWaitMs / 2;
 
 const reportOverlap = async (
   { writer, onOverlap }: WrittenTable,
@@ -99,9 +108,7 @@ export const createPieceInserts = (
     return { queryId, sequences, blocks, free };
   };
 
-  /** Another worker may have the message by now: this process was paused, and did not keep it alive. */
-  const isOverdue = ({ message }: Piece): boolean =>
-    options.elapsed() - message.touchedAt > options.ackWaitMs / 2;
+  const isOverdue = overdueBy(options);
 
   const noting = async (pieces: readonly Piece[], insert: Promise<unknown>): Promise<void> => {
     try {
@@ -111,15 +118,6 @@ export const createPieceInserts = (
       if (isSilent) for (const { message } of pieces) unanswered.add(message);
       throw error;
     }
-  };
-
-  const plain: PieceInsert = async (pieces) => {
-    const into = writtenOf(pieces);
-    const attempt = attemptOf(pieces);
-    await noting(pieces, into.writer.insertPlain(attempt));
-    if (pieces.some(isOverdue))
-      await reportOverlap(into, pieces, boundsOf(pieces, keysOf(into.table, attempt.blocks)));
-    attempt.free();
   };
 
   const guarded: PieceInsert = async (pieces) => {
@@ -138,6 +136,17 @@ export const createPieceInserts = (
     if (isTakeover || pieces.some(isOverdue)) await reportOverlap(into, pieces, bounds);
     const [piece] = pieces;
     if (isLate && piece !== undefined) await events.onUnanswered(table.name, piece.part.day, bounds);
+    attempt.free();
+  };
+
+  const plain: PieceInsert = async (pieces) => {
+    // A pause between two inserts of one write: another worker may have stored the rows of the next one.
+    if (pieces.some(isOverdue)) return guarded(pieces);
+    const into = writtenOf(pieces);
+    const attempt = attemptOf(pieces);
+    await noting(pieces, into.writer.insertPlain(attempt));
+    if (pieces.some(isOverdue))
+      await reportOverlap(into, pieces, boundsOf(pieces, keysOf(into.table, attempt.blocks)));
     attempt.free();
   };
 

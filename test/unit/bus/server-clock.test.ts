@@ -1,5 +1,5 @@
-import { afterEach, expect, it, vi } from 'vitest';
-import { createServerClock } from '../../../src/bus/server-clock.ts';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { createServerClock, startServerClock } from '../../../src/bus/server-clock.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -35,4 +35,52 @@ it('the clock of a server that did not answer is read by the next call', async (
   );
   await expect(now()).rejects.toThrow('away');
   expect(await now()).toBe(7);
+});
+
+const runningClock = async (answers: (() => Promise<number>)[], steady: { ms: number }) => {
+  const clock = await startServerClock(
+    () => (answers.shift() ?? (() => Promise.reject(new Error('away'))))(),
+    () => steady.ms,
+    1,
+  );
+  onTestFinished(() => clock.stop());
+  return clock;
+};
+
+it('a running clock of a server goes on while the server is away, and counts half of the way of an answer', async () => {
+  const steady = { ms: 0 };
+  const clock = await runningClock(
+    [
+      async () => {
+        steady.ms += 100;
+        return 1_000_000;
+      },
+    ],
+    steady,
+  );
+  expect(clock.now()).toBe(1_000_050);
+  steady.ms += 3_600_000;
+  vi.useFakeTimers({ toFake: ['Date'], now: 0 });
+  expect(clock.now()).toBe(4_600_050);
+});
+
+it('a running clock of a server leaves out a reading that took long, and follows the next one', async () => {
+  const steady = { ms: 0 };
+  const shown: number[] = [];
+  const clock = await runningClock(
+    [
+      async () => 1_000,
+      async () => {
+        steady.ms += 300;
+        return 900_000;
+      },
+      async () => {
+        shown.push(clock.now());
+        return 2_000;
+      },
+    ],
+    steady,
+  );
+  await expect.poll(() => clock.now()).toBe(2_000);
+  expect(shown).toEqual([1_300]);
 });

@@ -4,6 +4,7 @@ import { type Letter, type LetterFilter, matches } from '../../../src/dead-lette
 const letterOf = (stream: string, at = 1_000): Letter => ({
   sequence: 1,
   at,
+  keptAt: at,
   identity: 'a',
   header: {
     version: 1,

@@ -9,6 +9,7 @@ const letter: Letter = {
   sequence: 1,
   identity: '5:0',
   at: push.arrivedAt,
+  keptAt: push.arrivedAt,
   bytes: Buffer.from(JSON.stringify({ metrics: { fresh: 1 }, timestamp: push.arrivedAt })),
   header: {
     version: 1,

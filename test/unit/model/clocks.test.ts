@@ -13,7 +13,6 @@ const readings: Readonly<Record<string, readonly [times: number, what: string]>>
   'ingress/receivers.ts': [3, 'arrivals, when names were first seen'],
   'ingress/rates/exchange.ts': [2, 'the clock of the limiter, to which a step back is no time'],
   'transfer/batch-traces.ts': [1, 'when a span began'],
-  'transfer/consumer.ts': [1, 'when something was dead-lettered or recorded'],
   'transfer/blocks/late-looks.ts': [1, 'the minute whose looks share a key, the same for all processes'],
   'transfer/blocks/owed-merges.ts': [1, 'when it was written down, for people'],
   'transfer/transfer.ts': [1, 'epochs'],

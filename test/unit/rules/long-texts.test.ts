@@ -278,6 +278,7 @@ const adminApi = (text: string): void => {
 const letterOf = (text: string) => ({
   sequence: 1,
   at: 1,
+  keptAt: 1,
   identity: 'a',
   header: {
     version: 1,

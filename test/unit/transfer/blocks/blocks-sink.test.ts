@@ -469,12 +469,29 @@ describe('the line of spans', () => {
 
   // A process that was paused may write what another one has written meanwhile.
   it.each([
-    ['in time: no look', 15_000, 0],
-    ['after half the ack wait without a sign of life: a look for repeats', 15_001, 1],
-  ])('inserts a fresh message %s', async (_, nowMs, days) => {
+    ['in time: no look', 15_000, ['plain 1']],
+    [
+      'after half the ack wait without a sign of life: guarded',
+      15_001,
+      ['kill 1-1', 'guarded 1', 'lookup 1'],
+    ],
+  ])('inserts a fresh message %s', async (_, nowMs, expected) => {
     const overlaps: number[] = [];
-    const { writer } = recordingWriter(ignore, 1);
+    const { writer, calls } = recordingWriter(ignore, 1);
     await sinkOf(writer, 0, 'suspect', overlaps, nowMs).write([messageOf(1, [0])], ignore);
-    expect(overlaps).toHaveLength(days);
+    expect(calls).toEqual(expected);
+    expect(overlaps).toHaveLength(expected.length > 1 ? 1 : 0);
+  });
+
+  it('looks for repeats of the day during whose insert it was paused, and guards the next day of the write', async () => {
+    const message = messageOf(1, [0, 1]);
+    const overlaps: number[] = [];
+    // The time since its last sign of life grows by the pause.
+    const { writer, calls } = recordingWriter((kind) => {
+      if (kind === 'plain') message.touchedAt = -15_001;
+    }, 1);
+    await sinkOf(writer, 0, 'suspect', overlaps).write([message], ignore);
+    expect(calls).toEqual(['plain 1', 'kill 1-1', 'guarded 1', 'lookup 1']);
+    expect(overlaps).toHaveLength(2);
   });
 });

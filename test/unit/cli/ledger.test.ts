@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { accountsTable } from '../../../src/cli/ledger.ts';
+
+type Balance = Parameters<typeof accountsTable>[0][number];
+
+const account: Balance = {
+  pipeline: 'metrics',
+  ...{ data_id: 1500001, app_id: 0, minute: null },
+  ...{ received: 10, stored: 10, dead_lettered: 0, dropped: {} },
+  ...{ repeated: 0, lost: 0, stuck: 0, unrecorded: 0, in_flight: 0, adds_up: true, differences: [] },
+  refusals: [{ kind: 'duplicate', reason: 'duplicate_request', requests: 1, items: 3 }],
+};
+
+const named = (accounts: readonly Balance[]) => {
+  const [head = [], ...rows] = accountsTable(accounts, undefined);
+  return rows.map((row) => Object.fromEntries(head.map((name, column) => [name, row[column]])));
+};
+
+it('an account that adds up has every term of its sum in its row, and refused duplicates under another name', () => {
+  const again = { ...account, data_id: 1500002, received: 22, repeated: 10, lost: 2 };
+  expect(named([account, again])).toMatchObject([
+    { RECEIVED: 10, STORED: 10, REPEATED: 0, LOST: 0, 'IN FLIGHT': 0, DUPLICATES: '1 request, 3 items' },
+    { RECEIVED: 22, STORED: 10, REPEATED: 10, LOST: 2, 'IN FLIGHT': 0, DUPLICATES: '1 request, 3 items' },
+  ]);
+});
+
+it('terms that no owner has take no room', () => {
+  const [head] = accountsTable([account], undefined);
+  expect(head).toEqual([
+    ...['WHOSE', 'PIPELINE', 'RECEIVED', 'STORED', 'DROPPED', 'DEAD-LETTERED'],
+    ...['IN FLIGHT', 'ADDS UP', 'REFUSED', 'DUPLICATES', 'VALUES DROPPED'],
+  ]);
+});
