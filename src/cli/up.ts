@@ -25,6 +25,7 @@ import {
 import type { Role } from '../embedded/role.ts';
 import { ServiceStartError } from '../embedded/service.ts';
 import {
+  bindHost,
   clientUrls,
   createMachineInstaller,
   createRoleAccounts,
@@ -239,7 +240,9 @@ export const runUp = async (settings: Settings, options: UpOptions): Promise<num
     const plan = await planStack(settings);
     const ports = [
       { host: plan.engineHost, ports: plan.enginePorts },
-      ...(options.enginesOnly ? [] : [{ host: settings.host, ports: plan.rolePorts }]),
+      ...(options.enginesOnly
+        ? []
+        : [{ host: settings.host, hostVariable: bindHost, ports: plan.rolePorts }]),
     ];
     requireDifferentPorts(ports);
     await requireFreePorts(ports);

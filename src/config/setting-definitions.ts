@@ -4,6 +4,7 @@ import { kinds } from './setting-kinds.ts';
 
 const path = settingsOf(kinds.path);
 const text = settingsOf(kinds.text);
+const host = settingsOf(kinds.host);
 const prefix = settingsOf(kinds.tablePrefix);
 const level = settingsOf(kinds.level);
 const integer = settingsOf(kinds.integer);
@@ -46,7 +47,7 @@ export const settingsTable = z.object({
     'folder of the embedded engines, their credentials and admin.token; accessible only to its owner',
     'data_folder',
   ),
-  host: text.setting(
+  host: host.setting(
     'TIDEMARK_BIND_HOST',
     '127.0.0.1',
     'address the roles listen on; the embedded engines stay on loopback',
@@ -176,11 +177,11 @@ export const settingsTable = z.object({
       'TIDEMARK_INGRESS_TRUSTED_PROXIES',
       'addresses and networks of trusted proxies, whose X-Forwarded-For is used, separated by commas; default none',
     ),
-    pushHost: text.optional(
+    pushHost: host.optional(
       'TIDEMARK_INGRESS_PUSH_HOST',
       'address the push receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
     ),
-    otlpHost: text.optional(
+    otlpHost: host.optional(
       'TIDEMARK_INGRESS_OTLP_HOST',
       'address the trace receiver listens on, over HTTP and gRPC, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
     ),

@@ -42,6 +42,13 @@ export type Stack = {
   inStopOrder: readonly (Engine | Role)[];
 };
 
+/** The setting with the host of the roles. */
+export const bindHost = 'TIDEMARK_BIND_HOST';
+
+/** The setting that a receiver's host is from. */
+const hostVariableOf = (own: string, host: string, settings: Pick<Settings, 'host'>): string =>
+  host === settings.host ? bindHost : own;
+
 const portsOf = (settings: Settings) => ({
   natsClient: named(settings.nats.clientPort, 'TIDEMARK_NATS_CLIENT_PORT', 'NATS clients'),
   questdbHttp: named(settings.questdb.httpPort, 'TIDEMARK_QUESTDB_HTTP_PORT', 'QuestDB HTTP'),
@@ -50,10 +57,12 @@ const portsOf = (settings: Settings) => ({
   push: {
     ...named(settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT', 'push receiver'),
     host: settings.ingress.pushHost,
+    hostVariable: hostVariableOf('TIDEMARK_INGRESS_PUSH_HOST', settings.ingress.pushHost, settings),
   },
   otlp: {
     ...named(settings.ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT', 'trace receiver'),
     host: settings.ingress.otlpHost,
+    hostVariable: hostVariableOf('TIDEMARK_INGRESS_OTLP_HOST', settings.ingress.otlpHost, settings),
   },
   ...(settings.ingress.grpcPort === undefined
     ? {}
@@ -61,6 +70,7 @@ const portsOf = (settings: Settings) => ({
         grpc: {
           ...named(settings.ingress.grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT', 'trace receiver over gRPC'),
           host: settings.ingress.otlpHost,
+          hostVariable: hostVariableOf('TIDEMARK_INGRESS_OTLP_HOST', settings.ingress.otlpHost, settings),
         },
       }),
   ingressOps: named(settings.ingress.opsPort, 'TIDEMARK_INGRESS_OPS_PORT', 'operations port of ingress'),
