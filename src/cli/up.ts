@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { pipelinesOf } from '../config/instance-streams.ts';
 import { retentionIn } from '../config/pipelines.ts';
+import { bindHost, requireDifferentPorts } from '../config/port-settings.ts';
 import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
 import { natsRights } from '../directory/nats-rights.ts';
 import type { LogLine } from '../embedded/child.ts';
@@ -13,7 +14,7 @@ import { createEngineLogs } from '../embedded/engine-logs.ts';
 import { removeInstallation, writeInstallation } from '../embedded/installation.ts';
 import { lockFolder } from '../embedded/lock.ts';
 import { createLogStream } from '../embedded/log-stream.ts';
-import { requireDifferentPorts, requireFreePorts } from '../embedded/ports.ts';
+import { requireFreePorts } from '../embedded/ports.ts';
 import {
   noteEnginesOnly,
   placeRestoredQuestdb,
@@ -25,7 +26,6 @@ import {
 import type { Role } from '../embedded/role.ts';
 import { ServiceStartError } from '../embedded/service.ts';
 import {
-  bindHost,
   clientUrls,
   createMachineInstaller,
   createRoleAccounts,

@@ -66,7 +66,7 @@ export const settingsTable = z.object({
   maxRateDefault: integer.setting(
     'TIDEMARK_MAX_RATE_DEFAULT',
     '1000',
-    'requests per second where max_rate is -1; 0 = unlimited',
+    'requests per second where max_rate is -1; 0 = unlimited, below 0 = every request is refused',
   ),
   durability: durability.setting(
     'TIDEMARK_DURABILITY',
@@ -216,7 +216,7 @@ export const settingsTable = z.object({
     drainMs: count.setting(
       'TIDEMARK_INGRESS_DRAIN_MS',
       '20000',
-      'milliseconds after SIGTERM before idle connections are closed; until then each answer has Connection: close; at most 35000; 0 = close at once, the default of tidemark up',
+      'milliseconds after SIGTERM before idle connections are closed; until then each answer has Connection: close; more than 35000 counts as 35000; 0 = close at once, the default of tidemark up',
     ),
     stallTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',

@@ -1,19 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+import type { NamedPort, WantedPorts } from '../config/port-settings.ts';
 import { settingFault } from '../config/settings.ts';
 import { errorText } from '../model/fault.ts';
-
-/**
- * A port of this program, and the environment variable that changes it; `host`: where it alone has another one than its role, and the
- * variable that changes that.
- */
-export type NamedPort = {
-  port: number;
-  variable: string;
-  purpose: string;
-  host?: string;
-  hostVariable?: string;
-};
 
 /** A port we need is taken: the message names the port and the variable that changes it. */
 export class PortInUseError extends Error {
@@ -33,9 +22,6 @@ const probe = (host: string, port: number): Promise<number | undefined> =>
       server.close(() => resolve(bound));
     });
   });
-
-/** `hostVariable` changes the host; undefined where none does. */
-type WantedPorts = readonly { host: string; hostVariable?: string; ports: readonly NamedPort[] }[];
 
 /** Codes of an address that this machine does not have, or that is none. */
 const wrongHostCodes: ReadonlySet<unknown> = new Set([
@@ -76,27 +62,6 @@ const isFree = async (host: string, port: number): Promise<boolean> => {
     throw error;
   });
   return probed !== undefined;
-};
-
-const wildcards: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-
-const overlap = (left: string, right: string): boolean =>
-  left === right || wildcards.has(left) || wildcards.has(right);
-
-/** Throws a permanent Fault `config_invalid` with the names of two settings that want the same port of the same address. */
-export const requireDifferentPorts = (wanted: WantedPorts): void => {
-  const all = wanted.flatMap(({ host, ports }) =>
-    ports.map((port) => ({ ...port, host: port.host ?? host })),
-  );
-  for (const [index, one] of all.entries()) {
-    const other = all.slice(index + 1).find(({ port, host }) => port === one.port && overlap(host, one.host));
-    if (other === undefined) continue;
-    throw settingFault(
-      `${one.variable} and ${other.variable}`,
-      `both are port ${one.port} (${one.purpose}, ${other.purpose})`,
-      'Set one of them to another port',
-    );
-  }
 };
 
 /**

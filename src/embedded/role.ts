@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import type { NamedPort } from '../config/port-settings.ts';
 import { parseJson } from '../model/json.ts';
 import type { LogLine } from './child.ts';
-import type { NamedPort } from './ports.ts';
 import { createService, type Service } from './service.ts';
 
 /** The process types of Tidemark, each a sub-command of the program. */

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import { requireDifferentPorts } from '../../../src/config/port-settings.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
-import { requireDifferentPorts, requireFreePorts } from '../../../src/embedded/ports.ts';
+import { requireFreePorts } from '../../../src/embedded/ports.ts';
 import { planStack } from '../../../src/embedded/stack.ts';
 
 /** Checks the ports of a stack with these settings. */
