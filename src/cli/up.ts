@@ -112,7 +112,7 @@ const endingOf = (error: unknown): Ending => {
 
 /**
  * The first SIGINT, SIGTERM or SIGHUP (the end of the terminal) starts an orderly end; the next SIGINT or SIGTERM kills everything at
- * once. A further SIGHUP is the same end of the terminal: the shell and the kernel may send one each.
+ * once. A further SIGHUP is the same end of the terminal: the shell and the kernel may send one each. SIGUSR2 goes on to the roles.
  */
 const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) => {
   let asked = false;
@@ -127,9 +127,17 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
     for (const service of stack.inStopOrder) void service.kill();
     process.exit(1);
   };
-  process.on('SIGINT', stopOrKill).on('SIGTERM', stopOrKill).on('SIGHUP', stop);
+  const changeLogLevels = (): void => {
+    for (const role of Object.values(stack.roles)) role.changeLogLevel();
+  };
+  process
+    .on('SIGINT', stopOrKill)
+    .on('SIGTERM', stopOrKill)
+    .on('SIGHUP', stop)
+    .on('SIGUSR2', changeLogLevels);
   return () => {
     process.off('SIGINT', stopOrKill).off('SIGTERM', stopOrKill).off('SIGHUP', stop);
+    process.off('SIGUSR2', changeLogLevels);
   };
 };
 
