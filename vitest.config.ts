@@ -23,7 +23,7 @@ const operators = [
 // The admin API at length, its commands, and the refresh job: `make test-admin`.
 const admin = [
   'test/operations/metadata-{cli,cli-system,fuzz,import,outages,races,records,views}.test.ts',
-  'test/operations/{refresh,refresh-http,explore,drops-read,operators}.test.ts',
+  'test/operations/{refresh,refresh-http,explore,drops-read,operators,doctor}.test.ts',
 ];
 
 // Backups, retention, data of earlier versions, what the documents say, command by command, and every way out of the embedded

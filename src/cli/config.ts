@@ -7,6 +7,7 @@ import { pipelinesOf } from '../config/instance-streams.ts';
 import { requireNatsFiles } from '../config/nats-files.ts';
 import { requireNodeManagement, tokenInFile } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
+import { type NamedPort, portsOf, requireDifferentPorts } from '../config/port-settings.ts';
 import { givenReaders } from '../config/reader-urls.ts';
 import { defaultSource } from '../config/setting-texts.ts';
 import { loadSettings, natsTarget, type Settings, settingDefinitions } from '../config/settings.ts';
@@ -49,6 +50,35 @@ const checkTokenFile = async (path: string, say: (warning: string) => void): Pro
   if (text !== undefined) tokenInFile(text);
 };
 
+/** Throws the Fault with which a role would end that has two servers on one port; warns of ports that only `tidemark up` needs to differ. */
+const checkPorts = (settings: Settings, say: (warning: string) => void): void => {
+  const ports = portsOf(settings);
+  const { push, otlp, grpc, ingressOps, transferOps, api, metadataOps } = ports;
+  const receivers = grpc === undefined ? [push, otlp] : [push, otlp, grpc];
+  const own = (wanted: readonly NamedPort[], host = settings.host) => ({
+    host,
+    // 0 becomes a free port.
+    ports: wanted.filter(({ port }) => port !== 0),
+  });
+  requireDifferentPorts([own([...receivers, ingressOps])]);
+  requireDifferentPorts([own([api, metadataOps])]);
+  const { nats, questdb, clickhouse } = settings;
+  const engines = [
+    ...(nats.url === undefined ? [ports.natsClient] : []),
+    ...(questdb.url === undefined ? [ports.questdbHttp, ports.questdbPg] : []),
+    ...(clickhouse.url === undefined ? [ports.clickhouseHttp] : []),
+  ];
+  try {
+    requireDifferentPorts([
+      own(engines, '127.0.0.1'),
+      own([...receivers, ingressOps, transferOps, api, metadataOps]),
+    ]);
+  } catch (error) {
+    // Roles on hosts of their own may have equal ports.
+    say(`tidemark up refuses this: ${errorText(error)}`);
+  }
+};
+
 /** What roles and commands ask of settings beyond their form. Throws the Fault with which one of them would end. */
 const requireWhatRolesRequire = async (settings: Settings, say: (warning: string) => void): Promise<void> => {
   const { ingress, metadata, tracing, refresh, nodeManagement, admin } = settings;
@@ -60,6 +90,7 @@ const requireWhatRolesRequire = async (settings: Settings, say: (warning: string
   if (admin.caFile !== undefined) trust(admin.caFile);
   if (tracing.headers !== undefined) tracingHeadersOf(tracing.headers);
   requireOpsPorts(ingress.opsPort, ingress.processes);
+  checkPorts(settings, say);
   givenReaders(settings);
   parseCron(refresh.cron);
   requireNodeManagement(nodeManagement);

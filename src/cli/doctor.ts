@@ -51,14 +51,16 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
   const reader = createClickhouseReader(readerUrls(settings).clickhouse);
   const client = createAdminClient(settings);
   try {
+    // What is wrong in the line explains most of what follows.
+    const ofLine = await lookAtAdmin(client);
     const ofQuestdb: Finding[] = [];
     for (const { name, sql } of questdb)
       ofQuestdb.push(...(await lookAtQuestdb(questdb.length === 1 ? 'questdb' : `questdb ${name}`, sql)));
     const dependencies = [
+      ...ofLine,
       ...(await lookAtNats(settings)),
       ...ofQuestdb,
       ...(await lookAtClickhouse(clickhouse, reader)),
-      ...(await lookAtAdmin(client)),
     ];
     if (!options.trial) return dependencies;
     const deps = {
@@ -76,6 +78,11 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
   }
 };
 
+const withRemedy = (detail: string, remedy: string): string => {
+  if (remedy === '') return detail;
+  return `${'.!?'.includes(detail.at(-1) ?? ' ') ? detail : `${detail}.`} ${remedy}`;
+};
+
 const doctor = async (options: DoctorOptions): Promise<void> => {
   const findings = options.remote ? await examineRemotely() : await examine(loadCommandSettings(), options);
   const isWell = findings.every(({ ok }) => ok);
@@ -87,7 +94,7 @@ const doctor = async (options: DoctorOptions): Promise<void> => {
         ok ? 'ok' : 'NOT OK',
         name,
         String(ms),
-        ok ? detail : `${detail}. ${remedy}`,
+        ok ? detail : withRemedy(detail, remedy),
       ]),
     );
   }
@@ -100,7 +107,7 @@ export const register = (program: Command): void => {
   program
     .command('doctor')
     .description(
-      'check every dependency, compare clocks, and send one point, one span, one log record and one data point through all stages, with the time of each; exit code 1 on a failed check',
+      'name the troubles of the line, check every dependency and disk, compare clocks, and send one point, one span, one log record and one data point through all stages, with the time of each; exit code 1 on a failed check',
     )
     .option('--push-url <url>', 'the push receiver, default the local one')
     .option('--otlp-url <url>', 'the OTLP receiver, default the local one')

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { pipelinesOf } from '../config/instance-streams.ts';
 import { retentionIn } from '../config/pipelines.ts';
+import { bindHost, requireDifferentPorts } from '../config/port-settings.ts';
 import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
 import { natsRights } from '../directory/nats-rights.ts';
 import type { LogLine } from '../embedded/child.ts';
@@ -13,7 +14,7 @@ import { createEngineLogs } from '../embedded/engine-logs.ts';
 import { removeInstallation, writeInstallation } from '../embedded/installation.ts';
 import { lockFolder } from '../embedded/lock.ts';
 import { createLogStream } from '../embedded/log-stream.ts';
-import { requireDifferentPorts, requireFreePorts } from '../embedded/ports.ts';
+import { requireFreePorts } from '../embedded/ports.ts';
 import {
   noteEnginesOnly,
   placeRestoredQuestdb,
@@ -111,7 +112,7 @@ const endingOf = (error: unknown): Ending => {
 
 /**
  * The first SIGINT, SIGTERM or SIGHUP (the end of the terminal) starts an orderly end; the next SIGINT or SIGTERM kills everything at
- * once. A further SIGHUP is the same end of the terminal: the shell and the kernel may send one each.
+ * once. A further SIGHUP is the same end of the terminal: the shell and the kernel may send one each. SIGUSR2 goes on to the roles.
  */
 const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) => {
   let asked = false;
@@ -126,9 +127,17 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
     for (const service of stack.inStopOrder) void service.kill();
     process.exit(1);
   };
-  process.on('SIGINT', stopOrKill).on('SIGTERM', stopOrKill).on('SIGHUP', stop);
+  const changeLogLevels = (): void => {
+    for (const role of Object.values(stack.roles)) role.changeLogLevel();
+  };
+  process
+    .on('SIGINT', stopOrKill)
+    .on('SIGTERM', stopOrKill)
+    .on('SIGHUP', stop)
+    .on('SIGUSR2', changeLogLevels);
   return () => {
     process.off('SIGINT', stopOrKill).off('SIGTERM', stopOrKill).off('SIGHUP', stop);
+    process.off('SIGUSR2', changeLogLevels);
   };
 };
 
@@ -239,7 +248,9 @@ export const runUp = async (settings: Settings, options: UpOptions): Promise<num
     const plan = await planStack(settings);
     const ports = [
       { host: plan.engineHost, ports: plan.enginePorts },
-      ...(options.enginesOnly ? [] : [{ host: settings.host, ports: plan.rolePorts }]),
+      ...(options.enginesOnly
+        ? []
+        : [{ host: settings.host, hostVariable: bindHost, ports: plan.rolePorts }]),
     ];
     requireDifferentPorts(ports);
     await requireFreePorts(ports);

@@ -21,6 +21,7 @@ const sizeText = (bytes: number | null): string => (bytes === null ? nothing : b
 const fullText = ({ days_left: days }: Volume): string => {
   if (days === null) return 'not known';
   if (days >= daysLeftMax) return 'not in 10 years';
+  if (days === 0) return 'now';
   return days < 1 ? 'within a day' : `in ${Math.floor(days)} ${days < 2 ? 'day' : 'days'}`;
 };
 

@@ -4,6 +4,7 @@ import { kinds } from './setting-kinds.ts';
 
 const path = settingsOf(kinds.path);
 const text = settingsOf(kinds.text);
+const host = settingsOf(kinds.host);
 const prefix = settingsOf(kinds.tablePrefix);
 const level = settingsOf(kinds.level);
 const integer = settingsOf(kinds.integer);
@@ -46,7 +47,7 @@ export const settingsTable = z.object({
     'folder of the embedded engines, their credentials and admin.token; accessible only to its owner',
     'data_folder',
   ),
-  host: text.setting(
+  host: host.setting(
     'TIDEMARK_BIND_HOST',
     '127.0.0.1',
     'address the roles listen on; the embedded engines stay on loopback',
@@ -65,7 +66,7 @@ export const settingsTable = z.object({
   maxRateDefault: integer.setting(
     'TIDEMARK_MAX_RATE_DEFAULT',
     '1000',
-    'requests per second where max_rate is -1; 0 = unlimited',
+    'requests per second where max_rate is -1; 0 = unlimited, below 0 = every request is refused',
   ),
   durability: durability.setting(
     'TIDEMARK_DURABILITY',
@@ -176,11 +177,11 @@ export const settingsTable = z.object({
       'TIDEMARK_INGRESS_TRUSTED_PROXIES',
       'addresses and networks of trusted proxies, whose X-Forwarded-For is used, separated by commas; default none',
     ),
-    pushHost: text.optional(
+    pushHost: host.optional(
       'TIDEMARK_INGRESS_PUSH_HOST',
       'address the push receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
     ),
-    otlpHost: text.optional(
+    otlpHost: host.optional(
       'TIDEMARK_INGRESS_OTLP_HOST',
       'address the trace receiver listens on, over HTTP and gRPC, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
     ),
@@ -215,7 +216,7 @@ export const settingsTable = z.object({
     drainMs: count.setting(
       'TIDEMARK_INGRESS_DRAIN_MS',
       '20000',
-      'milliseconds after SIGTERM before idle connections are closed; until then each answer has Connection: close; at most 35000; 0 = close at once, the default of tidemark up',
+      'milliseconds after SIGTERM before idle connections are closed; until then each answer has Connection: close; more than 35000 counts as 35000; 0 = close at once, the default of tidemark up',
     ),
     stallTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',

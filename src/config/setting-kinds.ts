@@ -126,6 +126,11 @@ export type SettingKind<S extends z.ZodType = z.ZodType> = {
   readonly isSecret?: true;
 };
 
+/** Whether a text has the form of an IPv4 address and can be none. It may still be a name, or an address of fewer parts. */
+const isNoAddress = (text: string): boolean =>
+  /^\d+(\.\d+){3,}$/.test(text) &&
+  (text.split('.').length > 4 || text.split('.').some((part) => Number(part) > 255));
+
 /** The kinds of settings. Sizes parse to bytes. */
 export const kinds = {
   port: {
@@ -150,6 +155,10 @@ export const kinds = {
     schema: z.string().refine((text) => logLevels.includes(text), `is not one of ${logLevels.join(', ')}`),
   },
   text: { shown: 'text', schema: anyText },
+  host: {
+    shown: 'address or name',
+    schema: anyText.refine((text) => !isNoAddress(text), 'is not an IPv4 address'),
+  },
   /** Begins the names of tables, in which QuestDB refuses slashes, colons, commas and more. */
   tablePrefix: {
     shown: 'prefix',

@@ -12,7 +12,10 @@ import { listed, readTableStates } from '../stores/questdb/table-states.ts';
 import { readOtherKeys } from '../stores/questdb/upsert-keys.ts';
 import { clockOffsetMs, readClickhouseTimeMs, readQuestdbTimeMs } from './clocks.ts';
 
-/** The checked thing, whether it is healthy, the finding, and what to do where it is not (else empty). Times are milliseconds. */
+/**
+ * The checked thing, whether it is healthy, the finding, and what to do where it is not: empty where it is, or where the detail has it.
+ * Times are milliseconds.
+ */
 export type Finding = {
   readonly name: string;
   readonly ok: boolean;
@@ -48,7 +51,9 @@ const remedies: readonly (readonly [prefix: string, remedy: string])[] = [
     'records',
     'Write the named record again, or delete it, as docs/stores-in-trouble.md says; its owner gets 503 until then.',
   ],
-  ['admin api', 'Start tidemark metadata, and check TIDEMARK_ADMIN_URL and TIDEMARK_ADMIN_TOKEN.'],
+  // The errors of its client have their remedy.
+  ['admin api', ''],
+  ['disk', 'Make room, or enlarge the disk: docs/runbook.md#tidemarkdiskfull.'],
 ];
 
 const remedyOf = (name: string): string =>
@@ -68,7 +73,8 @@ export const look = async (name: string, check: () => Promise<string>): Promise<
   try {
     return done(true, await check());
   } catch (error) {
-    return done(false, errorText(error));
+    // Stores end their answers with a line feed.
+    return done(false, errorText(error).trimEnd());
   }
 };
 

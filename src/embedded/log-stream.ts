@@ -20,8 +20,13 @@ export const readableLine = (line: string): string => {
   return [time, (levelNames[level] ?? String(level)).padEnd(5), msg, ...shown].join(' ');
 };
 
-/** One stream out of all of them: every line begins with the name of who wrote it, and a terminal obeys nothing in it. */
+/**
+ * One stream out of all of them: every line begins with the name of who wrote it, and a terminal obeys nothing in it. Children write single
+ * lines; those of `tidemark up` itself may be several, with the last ones of an engine.
+ */
 export const createLogStream =
   (write: (text: string) => void): LogLine =>
-  (source, line) =>
-    write(`${source.padEnd(nameWidth)} | ${visible(readableLine(line).replaceAll('\t', '    '))}\n`);
+  (source, text) => {
+    for (const line of text.split('\n'))
+      write(`${source.padEnd(nameWidth)} | ${visible(readableLine(line).replaceAll('\t', '    '))}\n`);
+  };

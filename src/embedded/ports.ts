@@ -1,9 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+import type { NamedPort, WantedPorts } from '../config/port-settings.ts';
 import { settingFault } from '../config/settings.ts';
-
-/** A port of this program, and the environment variable that changes it; `host`: where it alone has another one than its role. */
-export type NamedPort = { port: number; variable: string; purpose: string; host?: string };
+import { errorText } from '../model/fault.ts';
 
 /** A port we need is taken: the message names the port and the variable that changes it. */
 export class PortInUseError extends Error {
@@ -24,35 +23,60 @@ const probe = (host: string, port: number): Promise<number | undefined> =>
     });
   });
 
-type WantedPorts = readonly { host: string; ports: readonly NamedPort[] }[];
+/** Codes of an address that this machine does not have, or that is none. */
+const wrongHostCodes: ReadonlySet<unknown> = new Set([
+  ...[
+    'EADDRNOTAVAIL',
+    'EAI_AGAIN',
+    'EAI_FAIL',
+    'EAI_NODATA',
+    'EAI_NONAME',
+    'ENOTFOUND',
+    'EINVAL',
+    'EAFNOSUPPORT',
+  ],
+]);
 
-const wildcards: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-
-const overlap = (left: string, right: string): boolean =>
-  left === right || wildcards.has(left) || wildcards.has(right);
-
-/** Throws a permanent Fault `config_invalid` with the names of two settings that want the same port of the same address. */
-export const requireDifferentPorts = (wanted: WantedPorts): void => {
-  const all = wanted.flatMap(({ host, ports }) =>
-    ports.map((port) => ({ ...port, host: port.host ?? host })),
+/** Why nothing can listen there, by its setting; the error itself where no setting changes that. */
+const faultOf = (
+  error: unknown,
+  host: string,
+  { port, variable }: NamedPort,
+  hostVariable?: string,
+): unknown => {
+  if (!(error instanceof Error) || !('code' in error)) return error;
+  if (error.code === 'EACCES')
+    return settingFault(variable, `no permission to listen on port ${port}`, 'Set another port');
+  if (hostVariable === undefined || !wrongHostCodes.has(error.code)) return error;
+  return settingFault(
+    hostVariable,
+    `nothing can listen on ${host} (${errorText(error)})`,
+    'Set it to an address that this machine has, as 127.0.0.1, or 0.0.0.0 for all of them',
   );
-  for (const [index, one] of all.entries()) {
-    const other = all.slice(index + 1).find(({ port, host }) => port === one.port && overlap(host, one.host));
-    if (other === undefined) continue;
-    throw settingFault(
-      `${one.variable} and ${other.variable}`,
-      `both are port ${one.port} (${one.purpose}, ${other.purpose})`,
-      'Set one of them to another port',
-    );
-  }
 };
 
-/** Throws a PortInUseError that lists every one of these ports something already listens on. */
+/** As the roles listen: `::` is every IPv4 address of a machine without IPv6. */
+const isFree = async (host: string, port: number): Promise<boolean> => {
+  const probed = await probe(host, port).catch((error: NodeJS.ErrnoException) => {
+    if (host === '::' && error.code === 'EAFNOSUPPORT') return probe('0.0.0.0', port);
+    throw error;
+  });
+  return probed !== undefined;
+};
+
+/**
+ * Throws a PortInUseError that lists every one of these ports something already listens on, or a permanent Fault `config_invalid` for a
+ * host or port on which nothing can listen.
+ */
 export const requireFreePorts = async (wanted: WantedPorts): Promise<void> => {
   const sentences: string[] = [];
-  for (const { host, ports } of wanted) {
-    for (const { port, variable, purpose } of ports) {
-      if ((await probe(host, port)) !== undefined) continue;
+  for (const { ports, ...common } of wanted) {
+    for (const each of ports) {
+      const { host = common.host, hostVariable = common.hostVariable, port, variable, purpose } = each;
+      const free = await isFree(host, port).catch((error: unknown) => {
+        throw faultOf(error, host, each, hostVariable);
+      });
+      if (free) continue;
       sentences.push(`Port ${port} (${purpose}) is in use; set ${variable} to another port.`);
     }
   }

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import type { NamedPort } from '../config/port-settings.ts';
 import { parseJson } from '../model/json.ts';
 import type { LogLine } from './child.ts';
-import type { NamedPort } from './ports.ts';
 import { createService, type Service } from './service.ts';
 
 /** The process types of Tidemark, each a sub-command of the program. */
@@ -13,6 +13,8 @@ export type RoleName = (typeof roleNames)[number];
 export type Role = Service<RoleName> & {
   /** The reason why it is not ready; undefined before its first report. */
   notReady(): string | undefined;
+  /** Passes SIGUSR2 on, once it has answered: before it has a log, the signal would end it. */
+  changeLogLevel(): void;
 };
 
 /** `ports` are all it listens on; `opsPort` answers /readyz. `env` is its whole environment. */
@@ -47,15 +49,20 @@ const program = fileURLToPath(new URL('../main.ts', import.meta.url));
 export const createRole = ({ name, host, ports, opsPort, env, log }: RoleOptions): Role => {
   const url = `http://${host}:${opsPort}`;
   let reason: string | undefined;
+  let hasAnswered = false;
   const service = createService({
     name,
     url,
     host,
     ports,
     log,
-    prepare: () => Promise.resolve({ command: process.execPath, args: [program, name], env }),
+    prepare: () => {
+      hasAnswered = false;
+      return Promise.resolve({ command: process.execPath, args: [program, name], env });
+    },
     answers: async (signal) => {
       const response = await fetch(`${url}/readyz`, { signal });
+      hasAnswered = true;
       const text = await response.text();
       const isWell = response.ok && missesNothing(name, text);
       reason = isWell ? undefined : text.trim();
@@ -64,5 +71,10 @@ export const createRole = ({ name, host, ports, opsPort, env, log }: RoleOptions
     startTimeoutMs: Number.POSITIVE_INFINITY,
     stopGraceMs: 60_000,
   });
-  return Object.assign(service, { notReady: () => reason });
+  return Object.assign(service, {
+    notReady: () => reason,
+    changeLogLevel: () => {
+      if (service.pid !== undefined && hasAnswered) process.kill(service.pid, 'SIGUSR2');
+    },
+  });
 };

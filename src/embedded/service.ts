@@ -1,5 +1,6 @@
+import type { NamedPort } from '../config/port-settings.ts';
 import { type Child, type Command, describeExit, type Exit, type LogLine, spawnChild } from './child.ts';
-import { type NamedPort, requireFreePorts } from './ports.ts';
+import { requireFreePorts } from './ports.ts';
 
 /** Receives how a service ended that was not stopped, and its last lines. */
 export type ExitListener = (

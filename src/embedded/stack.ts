@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { NatsRights } from '../bus/nats-users.ts';
 import { type EngineAccount, type EngineCredentials, withAccount } from '../config/engine-credentials.ts';
+import { type NamedPort, portsOf } from '../config/port-settings.ts';
 import { chosenByUp, collectTexts, defaultSource } from '../config/setting-texts.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LogLine } from './child.ts';
@@ -10,7 +11,7 @@ import type { Engine } from './engine.ts';
 import { engineLogFile } from './engine-logs.ts';
 import { createInstaller, type Installer, type Progress } from './install.ts';
 import { createNatsEngine } from './nats.ts';
-import { freePorts, type NamedPort } from './ports.ts';
+import { freePorts } from './ports.ts';
 import { createQuestdbEngine } from './questdb.ts';
 import { createRole, type Role, type RoleName, roleNames } from './role.ts';
 import { type ClientName, urlFile } from './up-files.ts';
@@ -41,35 +42,6 @@ export type Stack = {
   roles: Record<RoleName, Role>;
   inStopOrder: readonly (Engine | Role)[];
 };
-
-const portsOf = (settings: Settings) => ({
-  natsClient: named(settings.nats.clientPort, 'TIDEMARK_NATS_CLIENT_PORT', 'NATS clients'),
-  questdbHttp: named(settings.questdb.httpPort, 'TIDEMARK_QUESTDB_HTTP_PORT', 'QuestDB HTTP'),
-  questdbPg: named(settings.questdb.pgPort, 'TIDEMARK_QUESTDB_PG_PORT', 'QuestDB PostgreSQL wire'),
-  clickhouseHttp: named(settings.clickhouse.httpPort, 'TIDEMARK_CLICKHOUSE_HTTP_PORT', 'ClickHouse HTTP'),
-  push: {
-    ...named(settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT', 'push receiver'),
-    host: settings.ingress.pushHost,
-  },
-  otlp: {
-    ...named(settings.ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT', 'trace receiver'),
-    host: settings.ingress.otlpHost,
-  },
-  ...(settings.ingress.grpcPort === undefined
-    ? {}
-    : {
-        grpc: {
-          ...named(settings.ingress.grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT', 'trace receiver over gRPC'),
-          host: settings.ingress.otlpHost,
-        },
-      }),
-  ingressOps: named(settings.ingress.opsPort, 'TIDEMARK_INGRESS_OPS_PORT', 'operations port of ingress'),
-  transferOps: named(settings.transfer.opsPort, 'TIDEMARK_TRANSFER_OPS_PORT', 'operations port of transfer'),
-  api: named(settings.metadata.apiPort, 'TIDEMARK_METADATA_API_PORT', 'admin API'),
-  metadataOps: named(settings.metadata.opsPort, 'TIDEMARK_METADATA_OPS_PORT', 'operations port of metadata'),
-});
-
-const named = (port: number, variable: string, purpose: string): NamedPort => ({ port, variable, purpose });
 
 type PortPlan = ReturnType<typeof portsOf>;
 

@@ -25,7 +25,7 @@ export const createUpkeepMetrics = (registry: Registry) => {
     }),
     diskDaysLeft: gauge({
       name: 'tidemark_disk_days_left',
-      help: 'Days until a disk is full at the growth of the last day, retention included, at most 3650; absent where it is not known',
+      help: 'Days until a disk is full at the growth of the last day, retention included, at most 3650, and 0 where less than 2 % is free; absent where it is not known',
       labelNames: ['disk'],
       remedy: 'below 7: docs/runbook.md#tidemarkdiskforecast',
     }),

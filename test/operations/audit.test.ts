@@ -4,12 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
 import { eraseKey, publishOnce } from '../../src/bus/outbox.ts';
+import { createStreamReader } from '../../src/bus/stream-reader.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { type Audit, type AuditRequest, openAudit } from '../../src/metadata/audit/audit.ts';
 import type { AuditEntry } from '../../src/metadata/audit/entry.ts';
-import { intentPrefix, intentSchema } from '../../src/metadata/audit/intents.ts';
+import { createSettling, intentPrefix, intentSchema } from '../../src/metadata/audit/intents.ts';
 import { Fault } from '../../src/model/fault.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -277,6 +278,46 @@ describe('a call whose intent is lost with its bucket', () => {
     await ensureTopology(bus, streams);
     await waitFor('its entry', 60_000, async () => (await entries()).length > 0);
     expect(await entries()).toMatchObject([{ outcome: 'done' }]);
+  });
+});
+
+// An intent goes without a marker: a NATS that was killed before its disk had the removal has the intent again.
+describe('an intent that comes back after its entry was stored', () => {
+  it.each([undefined, 12])('brings no second entry (id known at first: %s)', async (id) => {
+    let back: [key: string, intent: unknown] | undefined;
+    await open().run({ ...request, target: { kind: 'application', id } }, async (note) => {
+      const [key = ''] = await intentKeys();
+      back = [key, (await system.get(key))?.value];
+      note({ target: { kind: 'application', id: 12 }, after: { app_id: 12 } });
+    });
+    const [key, intent] = back ?? [''];
+    await system.put(key, intent);
+    openSweeping();
+    await untilSwept();
+    expect(await entries()).toMatchObject([{ outcome: 'done', target: { id: '12' } }]);
+    expect(lines).toEqual([]);
+  });
+
+  it('stays until the log can be read', async () => {
+    const auditId = '00000000-0000-4000-8000-000000000001';
+    const pending = {
+      ...{ audit_id: auditId, at: 1, actor: request.actor, operator: null, action: 'application.create' },
+      ...{ target: { kind: 'application', id: null }, outcome: 'interrupted', changes: [], request: null },
+    } as const;
+    await system.put(`${intentPrefix}${auditId}`, { pending, renewals: 0 });
+    const settling = createSettling({
+      ...{ system, log, orphanMs, now: () => 1, reader: createStreamReader(bus) },
+      publish: (subject, messageId, payload) => publishOnce(bus, subject, messageId, payload),
+      erase: async (key) => {
+        await eraseKey(bus, buckets.system, key);
+      },
+    });
+    await (await bus.manager()).streams.delete('AUDIT');
+    await expect(settling.settle(auditId, (entry) => entry)).rejects.toMatchObject({ kind: 'transient' });
+    expect(await intentKeys()).toHaveLength(1);
+    await ensureTopology(bus, streams);
+    expect(await settling.settle(auditId, (entry) => entry)).toMatchObject({ outcome: 'interrupted' });
+    expect(await entries()).toHaveLength(1);
   });
 });
 

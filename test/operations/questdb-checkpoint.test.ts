@@ -72,7 +72,10 @@ it('a copy that comes a moment after another one fails, and leaves that its chec
       return sql.exec(statement, timeoutMs);
     },
   };
-  await expect(copyWith(late)).rejects.toMatchObject({ code: 'questdb_rejected' });
+  await expect(copyWith(late)).rejects.toMatchObject({
+    code: 'checkpoint_in_progress',
+    message: expect.stringContaining('wait for it'),
+  });
   expect(await hasCheckpoint()).toBe(true);
 });
 

@@ -319,6 +319,19 @@ describe('tidemark up on engines that run already', () => {
     expect((await readdir(folder)).filter((name) => name.includes('lock'))).toEqual([]);
   });
 
+  it('passes SIGUSR2 on to its roles, and goes on', async () => {
+    const up = startUp(folder, engines.env, ['--no-demo']);
+    await untilReady(up);
+    const children = childrenOf(up.child.pid);
+    up.child.kill('SIGUSR2');
+    const changed = /^(ingress|transfer|metadata) +\|.* the log level has changed log_level="debug"$/;
+    const roles = () => new Set(up.lines.flatMap((line) => changed.exec(line)?.[1] ?? []));
+    await waitFor('each role has changed its level', 10_000, () => roles().size === 3);
+    expect(childrenOf(up.child.pid)).toEqual(children);
+    up.child.kill('SIGTERM');
+    expect(await up.exitCode).toBe(0);
+  });
+
   it('starts none of its own', async () => {
     const up = startUp(folder, engines.env);
     await untilReady(up);

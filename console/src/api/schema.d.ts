@@ -2783,7 +2783,7 @@ export interface components {
             free_bytes: number | null;
             /** @description null: not known */
             total_bytes: number | null;
-            /** @description Days until the disk is full at the growth of the last day, retention included; 3650 for longer. null: not known */
+            /** @description Days until the disk is full at the growth of the last day, retention included; 0 where less than 2 % is free, 3650 for longer. null: not known */
             days_left: number | null;
             /** @description Why there is no forecast; empty where there is one */
             why: string;

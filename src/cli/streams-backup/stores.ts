@@ -87,13 +87,21 @@ export type QuestdbCopy = {
   readonly signal?: AbortSignal | undefined;
 };
 
+const inProgress = (why: string, cause?: unknown): Fault =>
+  new Fault('permanent', 'checkpoint_in_progress', why, cause);
+
 /** Refused, it leaves the checkpoint of another backup, which is not released; without an answer, it may have made its own. */
-const createCheckpoint = async (sql: QuestdbSql): Promise<void> => {
+const createCheckpoint = async (sql: QuestdbSql, name: string): Promise<void> => {
   try {
     await sql.exec('CHECKPOINT CREATE', checkpointTimeoutMs);
   } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'questdb_rejected')
-      await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs).catch(() => undefined);
+    const isRefused = error instanceof Fault && error.code === 'questdb_rejected';
+    if (isRefused && /checkpoint/i.test(error.message))
+      throw inProgress(
+        `another backup of QuestDB ${name} has begun in this moment (${error.message}): wait for it, then repeat`,
+        error,
+      );
+    if (!isRefused) await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs).catch(() => undefined);
     throw error;
   }
 };
@@ -113,15 +121,13 @@ export const copyQuestdb = async ({
   await requireFolder(join(root, 'db'), `give the root folder of QuestDB ${name}`);
   if ((await checkpointStart(sql)) !== undefined) {
     if (!isLeftoverReleased)
-      throw new Fault(
-        'permanent',
-        'checkpoint_in_progress',
-        `QuestDB ${name} has a checkpoint: another backup runs, or one was killed. If none runs, repeat with --release-checkpoint`,
+      throw inProgress(
+        `QuestDB ${name} has a checkpoint: another backup may be running; wait for it. If none runs, one was killed: repeat with --release-checkpoint`,
       );
     await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
   }
   checkStopped(signal, `QuestDB ${name}`);
-  await createCheckpoint(sql);
+  await createCheckpoint(sql, name);
   let start: string | undefined;
   try {
     // '' where it is gone already: no checkpoint has that start.

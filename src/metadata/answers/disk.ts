@@ -15,7 +15,7 @@ const volume = z
     total_bytes: count.nullable().meta({ description: 'null: not known' }),
     days_left: z.number().nullable().meta({
       description:
-        'Days until the disk is full at the growth of the last day, retention included; 3650 for longer. null: not known',
+        'Days until the disk is full at the growth of the last day, retention included; 0 where less than 2 % is free, 3650 for longer. null: not known',
     }),
     why: z.string().meta({ description: 'Why there is no forecast; empty where there is one' }),
   })

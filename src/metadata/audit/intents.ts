@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type KvBucket, untilWritten } from '../../bus/kv.ts';
-import type { StreamReader } from '../../bus/stream-reader.ts';
+import type { StoredMessage, StreamReader } from '../../bus/stream-reader.ts';
+import { Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { type AuditEntry, auditEntrySchema } from './entry.ts';
 
@@ -45,7 +46,7 @@ export type Settling = {
   /**
    * Makes the result of `conclude` the final entry unless there is one already, stores the final one and removes the
    * intent. With `revision` it concludes only an intent that still has it. Returns the entry that counts, or undefined
-   * when the intent was removed or not concluded. Transient Faults: call it again.
+   * when the intent was removed or not concluded, or its entry was in the log before. Transient Faults: call it again.
    */
   settle(
     auditId: string,
@@ -63,11 +64,15 @@ export const auditStream = 'AUDIT';
 
 const auditIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export const readEntry = async (reader: StreamReader, auditId: string): Promise<AuditEntry | undefined> => {
+const findEntry = async (reader: StreamReader, auditId: string): Promise<StoredMessage | undefined> => {
   // Any other text would be a pattern of subjects.
   if (!auditIdPattern.test(auditId)) return undefined;
   const { entries } = await reader.readBackwards(auditStream, { limit: 1, subject: `audit.*.*.${auditId}` });
-  const [entry] = entries;
+  return entries[0];
+};
+
+export const readEntry = async (reader: StreamReader, auditId: string): Promise<AuditEntry | undefined> => {
+  const entry = await findEntry(reader, auditId);
   if (entry === undefined) return undefined;
   return auditEntrySchema.safeParse(JSON.parse(Buffer.from(entry.payload).toString())).data;
 };
@@ -90,14 +95,26 @@ export const createSettling = ({ system, publish, erase, reader }: AuditDeps): S
     });
   const store = (entry: AuditEntry): Promise<void> =>
     publish(subjectOf(entry), entry.audit_id, Buffer.from(JSON.stringify(entry)));
+  const isEntered = async (auditId: string): Promise<boolean> => {
+    try {
+      return (await findEntry(reader, auditId)) !== undefined;
+    } catch (error) {
+      // Metadata makes a missing stream again.
+      if (error instanceof Fault && error.code === 'stream_not_found')
+        throw new Fault('transient', error.code, error.message, error);
+      throw error;
+    }
+  };
 
   const settle: Settling['settle'] = async (auditId, conclude, revision) => {
     const key = `${intentPrefix}${auditId}`;
     const final = await decide(key, conclude, revision);
     if (final === undefined) return undefined;
-    await store(final);
+    // A removed intent is back after a kill of NATS, and the entry of a creation stands under the id that it gave.
+    const isBack = final.outcome === 'interrupted' && (await isEntered(auditId));
+    if (!isBack) await store(final);
     await erase(key);
-    return final;
+    return isBack ? undefined : final;
   };
   return {
     settle,

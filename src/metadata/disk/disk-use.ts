@@ -27,7 +27,7 @@ export type Volume = {
   readonly bytesPerDay: number;
   /** Undefined where it is not known. */
   readonly space: DiskSpace | undefined;
-  /** At most `daysLeftMax`; undefined where the space or what a store has is not known. */
+  /** At most `daysLeftMax`, 0 where less than 2 % is free; undefined where the space or what a store has is not known. */
   readonly daysLeft: number | undefined;
   /** Why there is no forecast; empty where there is one. */
   readonly why: string;
@@ -51,19 +51,25 @@ export type Spaces = ReadonlyMap<string, DiskSpace | string>;
 
 const dataDisk = 'data';
 
+/** Below this share of free space a disk is full for its stores: merges and commits of their next rows do not fit any more. */
+const freeShareMin = 0.02;
+
 const volumeOf = (disk: string, stores: readonly StoreUse[], spaces: Spaces, today: number): Volume => {
   const stored = stores.flatMap((each) => each.stored);
   const growing = stored.map(growingOf);
   const found = spaces.get(disk) ?? 'QuestDB does not report the space of its disk';
   const [space, whySpace] = typeof found === 'string' ? [undefined, found] : [found, ''];
-  const why = stores.find((each) => each.why !== '')?.why || whySpace;
+  const isFull = space !== undefined && space.freeBytes < freeShareMin * space.totalBytes;
+  // Stores on a full disk often do not answer: their growth is not needed then.
+  const why = isFull ? '' : stores.find((each) => each.why !== '')?.why || whySpace;
+  const daysOf = ({ freeBytes }: DiskSpace): number => daysUntilFull(freeBytes, growing, today);
   return {
     disk,
     stores: stores.map(({ store }) => store),
     bytes: sumOf(stored.flatMap(({ days }) => days.map(({ bytes }) => bytes))),
     bytesPerDay: sumOf(growing.map((each) => bytesPerDay(each, today))),
     space,
-    daysLeft: space === undefined || why !== '' ? undefined : daysUntilFull(space.freeBytes, growing, today),
+    daysLeft: space === undefined || why !== '' ? undefined : isFull ? 0 : daysOf(space),
     why,
   };
 };

@@ -32,8 +32,8 @@ export type HourAccount = {
 export type HourAccountReader = {
   /**
    * The last reading, and why the last attempt failed. Begins another one where that is due, once between two of these also where the
-   * books can be compared that could not be for the last one. Awaits it for at most 1.5 s, once, where there is no reading of the last
-   * minute: nobody has asked for a while.
+   * books can be compared that could not be for the last one. Awaits it for at most 1.5 s, once, where it was due for 2 s already:
+   * nobody has asked for a while.
    */
   read(): Promise<{ readonly account: HourAccount | undefined; readonly why: string | undefined }>;
 };
@@ -54,6 +54,8 @@ const everyMs = 15_000;
 /** A reading takes at most this share of the time, however many ask. */
 const shareMax = 0.05;
 const oldMs = 60_000;
+/** Those who read each second find a reading due sooner, and wait for none. */
+const overdueMs = 2_000;
 const awaitedMsMax = 1_500;
 const hourSeconds = 3_600;
 const differencesMax = 20;
@@ -102,9 +104,8 @@ export const createHourAccount = ({
   let account: HourAccount | undefined;
   let why: string | undefined;
   let dueAt = Number.NEGATIVE_INFINITY;
-  let endedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
-  let awaited: Promise<void> | undefined;
+  let toAwait: Promise<void> | undefined;
   let wasRepeated = false;
 
   const isKnown = (): boolean => state().notKnownSince === undefined && !isLedgerBehind();
@@ -137,7 +138,7 @@ export const createHourAccount = ({
     } catch (error) {
       why = errorText(error);
     }
-    endedAt = elapsed();
+    const endedAt = elapsed();
     dueAt = endedAt + Math.max(everyMs, (endedAt - startedAt) / shareMax);
     reading = undefined;
   };
@@ -146,9 +147,13 @@ export const createHourAccount = ({
     read: async () => {
       const isUnsure = account?.addsUp === null && account.unreadOwners === 0;
       const isTooEarly = why === undefined && isUnsure && !wasRepeated && isKnown();
-      if (elapsed() >= dueAt || isTooEarly) reading ??= readOnce();
-      if (reading !== undefined && reading !== awaited && elapsed() - endedAt > oldMs) {
-        awaited = reading;
+      if (reading === undefined && (elapsed() >= dueAt || isTooEarly)) {
+        const isOverdue = elapsed() - dueAt >= overdueMs;
+        reading = readOnce();
+        if (isOverdue) toAwait = reading;
+      }
+      if (reading !== undefined && reading === toAwait) {
+        toAwait = undefined;
         const late = Promise.withResolvers<void>();
         const timer = setTimeout(late.resolve, awaitedMsMax);
         await Promise.race([reading, late.promise]);

@@ -61,7 +61,8 @@ const refuseChanged = (
       'permanent',
       'migration_changed',
       `${folder}/${name}.sql differs from the applied migration ${other.name} (${other.checksum.slice(0, 12)}…): ` +
-        'restore the file, and write the change as a new file',
+        'these tables were made by another build. Start that build, or restore a backup into an empty installation. Who changed the ' +
+        'file restores it, and writes the change as a new file',
     );
   }
 };

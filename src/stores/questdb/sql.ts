@@ -2,7 +2,7 @@ import { Pool } from 'undici';
 import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { parseJson } from '../../model/json.ts';
-import { patternTextMax } from '../../model/text-forms.ts';
+import { oneLine, patternTextMax } from '../../model/text-forms.ts';
 
 /** The result of a statement; both are empty for DDL. Rows are in the order of `columns`. */
 export type SqlResult = { readonly columns: readonly string[]; readonly dataset: readonly unknown[][] };
@@ -25,6 +25,8 @@ const answerSchema = z.object({
 const refusalSchema = z.object({ error: z.string() });
 
 const requestTimeoutMs = 10_000;
+/** Characters of an answer in a Fault. */
+const answerMax = 300;
 
 /** An identifier in double quotes. Throws a permanent Fault for a name that quotes cannot hold. */
 export const quoteIdentifier = (name: string): string => {
@@ -46,11 +48,11 @@ export const unavailable = (reason: string, cause?: unknown, status?: number): F
 /** The one place where QuestDB's SQL answers become results or Faults. */
 export const toResult = (status: number, text: string): SqlResult => {
   if (status >= 500 || status === 429)
-    throw unavailable(`answered ${status}: ${text.slice(0, 300)}`, undefined, status);
+    throw unavailable(`answered ${status}: ${oneLine(text, answerMax)}`, undefined, status);
   const body = parseJson(text);
   const refusal = refusalSchema.safeParse(body);
   if (status !== 200 || refusal.success) {
-    const why = refusal.success ? refusal.data.error : `${status} ${text.slice(0, 300)}`;
+    const why = refusal.success ? refusal.data.error.trim() : `${status} ${oneLine(text, answerMax)}`;
     throw new Fault('permanent', 'questdb_rejected', `QuestDB refused: ${why}`);
   }
   const answer = answerSchema.safeParse(body);

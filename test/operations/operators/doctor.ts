@@ -48,6 +48,10 @@ describe('tidemark doctor', () => {
     expect(failing(findings)).toEqual([]);
     expect([code, well]).toEqual([0, true]);
     expect(findings.map(({ name }) => name)).toEqual([
+      'admin api',
+      'troubles',
+      'disk',
+      'records',
       'nats',
       'clock of nats',
       ...['METRICS', 'TRACES', 'LOGS', 'OTEL_METRICS', 'LEDGER', 'DEADLETTER', 'AUDIT'].map(
@@ -60,8 +64,6 @@ describe('tidemark doctor', () => {
       'clock of clickhouse',
       'tables of clickhouse',
       'reader of clickhouse',
-      'admin api',
-      'records',
       ...['records', 'acknowledged', 'in QuestDB', 'in the balance'].map((stage) => `point: ${stage}`),
       ...['records', 'acknowledged', 'acknowledged over gRPC', 'in ClickHouse', 'in the balance'].map(
         (stage) => `span: ${stage}`,
@@ -156,12 +158,13 @@ describe('tidemark doctor', () => {
     expect(failing(findings)).toEqual(['span: acknowledged over gRPC']);
   });
 
-  it('names the stage that items do not pass', async () => {
+  it('names the role that is missing, and the stage that items do not pass', async () => {
     await stack.transfer[0]?.stop();
     const { code, findings } = await doctor({}, '--timeout', '5s');
     stack.transfer[0]?.start();
     expect(code).toBe(1);
     expect(failing(findings)).toEqual([
+      'troubles: role_missing',
       'point: in QuestDB',
       'span: in ClickHouse',
       'log record: in ClickHouse',

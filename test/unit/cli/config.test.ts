@@ -106,6 +106,21 @@ describe('tidemark config check', () => {
     });
   });
 
+  // Each role may run on a host of its own.
+  it('refuses one port for two servers of a role, and warns of one for two roles', async () => {
+    await expect(tidemark(['check'], { TIDEMARK_INGRESS_PUSH_PORT: '4318' })).rejects.toMatchObject({
+      code: 78,
+      stderr: expect.stringContaining(
+        'TIDEMARK_INGRESS_PUSH_PORT and TIDEMARK_INGRESS_OTLP_PORT: both are port 4318',
+      ),
+    });
+    const { stdout, stderr } = await tidemark(['check'], { TIDEMARK_INGRESS_PUSH_PORT: '10300' });
+    expect(stdout).toMatch(/^settings and pipelines are valid/);
+    expect(stderr).toMatch(
+      /^warning: tidemark up refuses this: TIDEMARK_INGRESS_PUSH_PORT and TIDEMARK_METADATA_API_PORT: both/,
+    );
+  });
+
   it('names what has no effect in pipeline files of earlier versions, and lets them pass', async () => {
     const folder = join(await tempFolder(), 'pipelines');
     await cp(join(import.meta.dirname, '../../../pipelines'), folder, { recursive: true });

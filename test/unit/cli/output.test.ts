@@ -117,15 +117,29 @@ describe('printed text', () => {
     ['a line of a log', (text) => createLogStream((line) => process.stdout.write(line))('questdb', text)],
   ];
 
-  it.each(ways)('has no raw character that a terminal obeys or that is invisible: %s', (_, print) => {
+  /** A line feed begins another line there, with the name of who wrote it. */
+  const mayBreak: ReadonlySet<string> = new Set(['a line of a log']);
+
+  it.each(ways)('has no raw character that a terminal obeys or that is invisible: %s', (name, print) => {
     for (const code of unseen) {
       const character = String.fromCodePoint(code);
       const text = printed(() => print(`a${character}b`));
       expect(text.replaceAll('\n', ''), code.toString(16)).not.toContain(character);
+      if (character === '\n' && mayBreak.has(name)) continue;
       expect(text.match(/\n/g)?.length ?? 0, code.toString(16)).toBe(
         printed(() => print('ab')).match(/\n/g)?.length,
       );
     }
+  });
+
+  it('is a line of a log for each line of what up says of an engine', () => {
+    const lines: string[] = [];
+    createLogStream((line) => lines.push(line))('questdb', 'was not ready; last lines:\n  one\n  two');
+    expect(lines).toEqual([
+      'questdb    | was not ready; last lines:\n',
+      'questdb    |   one\n',
+      'questdb    |   two\n',
+    ]);
   });
 
   it.each(ways)('is text as people write it: %s', (_, print) => {

@@ -84,6 +84,7 @@ describe('settings', () => {
     portOrOff: 'off',
     level: 'debug',
     text: 'sample',
+    host: 'relay-1',
     tablePrefix: 'sample',
     url: 'http://sample:1',
     bareUrl: 'http://sample:1',
@@ -231,6 +232,9 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_NODE_MANAGEMENT_URL', 'https://:hidden@a:1/api', 'has a user or a password'],
     ['TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER', 'bad header', 'is not the name of a header field'],
     ['TIDEMARK_BIND_HOST', '', 'is empty'],
+    ['TIDEMARK_BIND_HOST', '999.1.1.1', 'is not an IPv4 address'],
+    ['TIDEMARK_INGRESS_PUSH_HOST', '10.0.0.1.1', 'is not an IPv4 address'],
+    ['TIDEMARK_INGRESS_OTLP_HOST', '10.0.0.256', 'is not an IPv4 address'],
     ['TIDEMARK_DATA', '', 'is empty'],
     ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is not one of trace'],
     // QuestDB makes no table of most of these.

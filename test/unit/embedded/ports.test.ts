@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import { requireDifferentPorts } from '../../../src/config/port-settings.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
-import { requireDifferentPorts } from '../../../src/embedded/ports.ts';
+import { requireFreePorts } from '../../../src/embedded/ports.ts';
 import { planStack } from '../../../src/embedded/stack.ts';
 
 /** Checks the ports of a stack with these settings. */
@@ -46,4 +47,28 @@ it.each([
   ],
 ] as const)('%s are taken', async (_, env) => {
   await expect(check(env)).resolves.toBeUndefined();
+});
+
+const wanted = { port: 0, variable: 'TIDEMARK_X_PORT', purpose: 'test' };
+
+it('a host on which nothing can listen is refused with its setting', async () => {
+  const host = '192.0.2.1';
+  const refusal = (each: object) => ({
+    code: 'config_invalid',
+    message: expect.stringMatching(
+      new RegExp(`^${Object.values(each)[0]}: nothing can listen on ${host} .*Set it to`),
+    ),
+  });
+  const ofAll = { hostVariable: 'TIDEMARK_BIND_HOST' };
+  await expect(requireFreePorts([{ host, ...ofAll, ports: [wanted] }])).rejects.toMatchObject(refusal(ofAll));
+  const own = { hostVariable: 'TIDEMARK_INGRESS_PUSH_HOST' };
+  const ports = [{ ...wanted, host, ...own }];
+  await expect(requireFreePorts([{ host: '127.0.0.1', ...ofAll, ports }])).rejects.toMatchObject(
+    refusal(own),
+  );
+});
+
+it('each address of this machine can be listened on', async () => {
+  for (const host of ['127.0.0.1', '0.0.0.0', '::'])
+    await expect(requireFreePorts([{ host, ports: [wanted] }])).resolves.toBeUndefined();
 });

@@ -46,6 +46,15 @@ describe('the disks', () => {
     ]);
   });
 
+  it('are full as soon as less than 2 % is free, with any growth, and where a store does not answer', () => {
+    const left = (freeBytes: number, stores: readonly StoreUse[]) =>
+      volumesOf(stores, new Map([['data', { freeBytes, totalBytes: 1_000 }]]), today, true)[0];
+    expect(left(19, [store('questdb', 1)])).toMatchObject({ daysLeft: 0, why: '' });
+    expect(left(19, [store('questdb', 0)])).toMatchObject({ daysLeft: 0, why: '' });
+    expect(left(19, [store('questdb', 0, 'QuestDB is away')])).toMatchObject({ daysLeft: 0, why: '' });
+    expect(left(20, [store('questdb', 1)])).toMatchObject({ daysLeft: 20 });
+  });
+
   it('have no forecast while a store on them does not answer', () => {
     const volumes = volumesOf(
       [store('questdb', 0, 'QuestDB is away'), store('clickhouse', 5)],

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
-import { createQuestdbSql } from '../../../../src/stores/questdb/sql.ts';
+import { createQuestdbSql, toResult } from '../../../../src/stores/questdb/sql.ts';
 
 it('a statement with a time of its own waits that long, and another one as long as usual', async () => {
   const held: ServerResponse[] = [];
@@ -19,4 +19,12 @@ it('a statement with a time of its own waits that long, and another one as long 
   await expect(sql.exec('usual')).rejects.toMatchObject({ code: 'questdb_unavailable' });
   held[0]?.end(JSON.stringify({ query: 'x', columns: [], dataset: [], count: 0 }));
   expect(await long).toMatchObject([{ status: 'fulfilled', value: { dataset: [] } }]);
+});
+
+it.each([
+  [401, 'Unauthorized\r\n', 'QuestDB refused: 401 Unauthorized'],
+  [400, '{"error":"unknown table\\n"}', 'QuestDB refused: unknown table'],
+  [500, 'a\r\nb\r\n', 'QuestDB answered 500: a b'],
+])('an error is one line without the end of its answer: %i', (status, text, message) => {
+  expect(() => toResult(status, text)).toThrow(expect.objectContaining({ message }));
 });
