@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import http.client
 import json
 import logging
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from unittest import mock
 
 import tidemark
 from tidemark import Client, Loss
@@ -69,6 +72,8 @@ class Receiver:
                 self.end_headers()
                 with contextlib.suppress(OSError):
                     self.wfile.write(text)
+                if "X-Then-Closes" in headers:
+                    self.close_connection = True
 
             def drip(self) -> None:
                 self.send_response(200)
@@ -272,6 +277,31 @@ class ClientTest(unittest.TestCase):
             self.assertTrue(client.flush(10))
             self.assertEqual(len({request.key for request in receiver.requests}), 1)
             self.assertEqual(self.losses.pop(), Loss("too_many_points", 2, "too many"))
+
+    def test_a_batch_of_which_nothing_was_sent_may_be_halved(self) -> None:
+        large = (413, {"result": "false", "message": "too many", "reason": "too_many_points"}, {})
+        receiver = self.receiver((OK[0], OK[1], {"X-Then-Closes": "1"}), large, OK)
+        client = self.client(receiver, batch_points=2)
+        client.push({"a": 1})
+        self.assertTrue(client.flush(10))
+        idle = client._connection
+        assert idle is not None
+        idle.sock.settimeout(10)
+        idle.sock.recv(1, socket.MSG_PEEK)  # Until it is closed.
+        refusals = [ConnectionRefusedError("refused")]
+        connect = http.client.HTTPConnection.connect
+
+        def refused_once(connection: http.client.HTTPConnection) -> None:
+            if refusals:
+                raise refusals.pop()
+            connect(connection)
+
+        with mock.patch.object(http.client.HTTPConnection, "connect", refused_once):
+            client.push({"a": 2})
+            client.push({"a": 3})
+            self.assertTrue(client.flush(10))
+        self.assertEqual([len(request.points) for request in receiver.requests], [1, 2, 1, 1])
+        self.assertEqual((client.stats.stored, self.losses), (3, []))
 
     def test_a_close_tells_the_loss_of_a_half_that_was_not_sent(self) -> None:
         large = (413, {"result": "false", "message": "too many", "reason": "too_many_points"}, {})

@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import random
+import selectors
 import socket
 import sys
 import threading
@@ -135,6 +136,7 @@ class Client:
         self._told: set[str] = set()
         self._connection: Optional[http.client.HTTPConnection] = None
         self._socket: Optional[socket.socket] = None
+        self._is_sent = False  # Whether the last try may have reached the service.
         self._decided_points, self._why = 0, ""
         self._thread: Optional[threading.Thread] = None
 
@@ -283,7 +285,8 @@ class Client:
             try:
                 answer = self._post(batch)
             except (OSError, http.client.HTTPException) as error:
-                self._why, can_split = f"{type(error).__name__}: {error}", False
+                self._why = f"{type(error).__name__}: {error}"
+                can_split = can_split and not self._is_sent
             else:
                 if answer.status == 413 and can_split:
                     return False
@@ -334,7 +337,13 @@ class Client:
         if self._connection is None:
             kind = http.client.HTTPSConnection if self._https else http.client.HTTPConnection
             self._connection = kind(self._host, self._port, timeout=self._timeout_s)
+        self._is_sent = False
         try:
+            if self._connection.sock is not None and _is_readable(self._connection.sock):
+                self._connection.close()  # No answer is due: its other end closed it while it was idle.
+            if self._connection.sock is None:
+                self._connection.connect()
+            self._is_sent = True
             self._connection.request("POST", self._path, batch.body, {**headers, "Idempotency-Key": batch.key})
             self._socket = self._connection.sock
             if self._gives_up.is_set():  # By a close that could not end the read of this socket yet.
@@ -354,6 +363,12 @@ class Client:
 
 def _counts(dropped: object) -> list[tuple[str, int]]:
     return [(str(reason), int(count)) for reason, count in dropped.items()] if isinstance(dropped, dict) else []
+
+
+def _is_readable(idle: socket.socket) -> bool:
+    with selectors.DefaultSelector() as ready:
+        ready.register(idle, selectors.EVENT_READ)
+        return bool(ready.select(0))
 
 
 def _envelope(text: bytes) -> Mapping[str, object]:

@@ -25,8 +25,9 @@ export type RunningClock = {
   stop(): void;
 };
 
-/** A reading that took longer says too little, unless it is the best so far. */
+/** A reading that took longer says too little, unless it is as good as the last one, or that is old. */
 const roundTripMsMax = 250;
+const oldMs = 60_000;
 
 /**
  * The same as a clock for code that cannot wait: read every five seconds, and counted on from the last reading for as long as none
@@ -46,7 +47,9 @@ export const startServerClock = async (
   let known = await readNow();
   const rounds = startRounds(async () => {
     const next = await readNow().catch(() => undefined);
-    if (next !== undefined && next.roundTripMs <= Math.max(roundTripMsMax, known.roundTripMs)) known = next;
+    const isOld = elapsed() - known.at >= oldMs;
+    if (next !== undefined && (isOld || next.roundTripMs <= Math.max(roundTripMsMax, known.roundTripMs)))
+      known = next;
     return everyMs;
   }, everyMs);
   return {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { parseCron } from '../config/cron.ts';
-import { requireOpsPorts } from '../config/ingress-ports.ts';
+import { opsPortOf, requireOpsPorts } from '../config/ingress-ports.ts';
 import { pipelinesOf } from '../config/instance-streams.ts';
 import { requireNatsFiles } from '../config/nats-files.ts';
 import { requireNodeManagement, tokenInFile } from '../config/node-management.ts';
@@ -60,7 +60,12 @@ const checkPorts = (settings: Settings, say: (warning: string) => void): void =>
     // 0 becomes a free port.
     ports: wanted.filter(({ port }) => port !== 0),
   });
-  requireDifferentPorts([own([...receivers, ingressOps])]);
+  const { opsPort, processes } = settings.ingress;
+  const opsPorts = Array.from({ length: processes }, (_, index) => ({
+    ...ingressOps,
+    port: opsPortOf(opsPort, index + 1),
+  }));
+  requireDifferentPorts([own([...receivers, ...opsPorts])]);
   requireDifferentPorts([own([api, metadataOps])]);
   const { nats, questdb, clickhouse } = settings;
   const engines = [

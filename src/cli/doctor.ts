@@ -30,9 +30,13 @@ const doctorSchema = z.object({ well: z.boolean(), findings: z.array(findingSche
 const remoteTimeoutMs = 120_000;
 
 /** As metadata sees them, from where it runs. */
-const examineRemotely = async (): Promise<Finding[]> =>
-  (await adminClient().ask(doctorSchema, 'POST', '/api/v1/doctor', { timeoutMs: remoteTimeoutMs })).value
-    .findings;
+const examineRemotely = async (): Promise<Finding[]> => {
+  const { lookAtAdmin } = await import('./doctor/connections.ts');
+  const client = adminClient();
+  const ofLine = await lookAtAdmin(client);
+  const { value } = await client.ask(doctorSchema, 'POST', '/api/v1/doctor', { timeoutMs: remoteTimeoutMs });
+  return [...ofLine, ...value.findings];
+};
 
 const examine = async (settings: Settings, options: DoctorOptions): Promise<Finding[]> => {
   // Loaded here: no other command but the roles needs the clients.

@@ -18,8 +18,14 @@ export type WantedPorts = readonly { host: string; hostVariable?: string; ports:
 
 const wildcards: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
+const isIpv6 = (host: string): boolean => host.includes(':');
+
+/** `::` is all addresses, `0.0.0.0` all but those of IPv6. */
+const covers = (wildcard: string, host: string): boolean =>
+  wildcards.has(wildcard) && (wildcard === '::' || host === '::' || !isIpv6(host));
+
 const overlap = (left: string, right: string): boolean =>
-  left === right || wildcards.has(left) || wildcards.has(right);
+  left === right || covers(left, right) || covers(right, left);
 
 /** Throws a permanent Fault `config_invalid` with the names of two settings that want the same port of the same address. */
 export const requireDifferentPorts = (wanted: WantedPorts): void => {

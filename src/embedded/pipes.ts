@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, constants, fstatSync, openSync, readdirSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 
 const descriptors = '/proc/self/fd';
 const openPath = 0o10000000;
@@ -19,7 +19,9 @@ export const lockPipes = (): void => {
     try {
       // By the descriptor of this function: the listed one may stand for a file of the library by now.
       const status = fstatSync(own);
-      if (status.isFIFO() && status.uid === process.geteuid?.()) chmodSync(`${descriptors}/${own}`, 0);
+      // A pipe with a name is a file to others, and Landlock holds for it.
+      const isPipe = status.isFIFO() && readlinkSync(`${descriptors}/${own}`).startsWith('pipe:');
+      if (isPipe && status.uid === process.geteuid?.()) chmodSync(`${descriptors}/${own}`, 0);
     } finally {
       closeSync(own);
     }

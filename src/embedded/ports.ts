@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import type { NamedPort, WantedPorts } from '../config/port-settings.ts';
 import { settingFault } from '../config/settings.ts';
-import { errorText } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 
 /** A port we need is taken: the message names the port and the variable that changes it. */
 export class PortInUseError extends Error {
@@ -37,6 +37,9 @@ const wrongHostCodes: ReadonlySet<unknown> = new Set([
   ],
 ]);
 
+/** Of these some pass: a machine that starts may get its address or its names later. */
+const passingCodes: ReadonlySet<unknown> = new Set(['EADDRNOTAVAIL', 'EAI_AGAIN', 'EAI_FAIL']);
+
 /** Why nothing can listen there, by its setting; the error itself where no setting changes that. */
 const faultOf = (
   error: unknown,
@@ -48,11 +51,12 @@ const faultOf = (
   if (error.code === 'EACCES')
     return settingFault(variable, `no permission to listen on port ${port}`, 'Set another port');
   if (hostVariable === undefined || !wrongHostCodes.has(error.code)) return error;
-  return settingFault(
+  const fault = settingFault(
     hostVariable,
     `nothing can listen on ${host} (${errorText(error)})`,
     'Set it to an address that this machine has, as 127.0.0.1, or 0.0.0.0 for all of them',
   );
+  return passingCodes.has(error.code) ? new Fault('transient', 'listen_failed', fault.message) : fault;
 };
 
 /** As the roles listen: `::` is every IPv4 address of a machine without IPv6. */
@@ -66,7 +70,7 @@ const isFree = async (host: string, port: number): Promise<boolean> => {
 
 /**
  * Throws a PortInUseError that lists every one of these ports something already listens on, or a permanent Fault `config_invalid` for a
- * host or port on which nothing can listen.
+ * host or port on which nothing can listen, `listen_failed` (transient) for a host that this machine does not have now.
  */
 export const requireFreePorts = async (wanted: WantedPorts): Promise<void> => {
   const sentences: string[] = [];

@@ -74,7 +74,12 @@ export const createRole = ({ name, host, ports, opsPort, env, log }: RoleOptions
   return Object.assign(service, {
     notReady: () => reason,
     changeLogLevel: () => {
-      if (service.pid !== undefined && hasAnswered) process.kill(service.pid, 'SIGUSR2');
+      if (service.pid === undefined || !hasAnswered) return;
+      try {
+        process.kill(service.pid, 'SIGUSR2');
+      } catch {
+        // It ended a moment ago, and its output has not.
+      }
     },
   });
 };

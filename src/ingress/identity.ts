@@ -70,13 +70,17 @@ export const createBaseCounter = (
 /** Identity of a request that its sender may repeat: the owner, the key (empty for OTLP), and every byte of the inflated body. */
 export type RequestIdentity = { readonly sha256Hex: string; readonly base: UidBase };
 
-/** Bytes that are digested before the event loop runs other work. */
+/** Bytes that are read before the event loop runs other work. */
 const turnBytes = 4 * 2 ** 20;
 
 /** From this size on a digest with the key takes less time than SHA-256, and a quarter of it for large bodies. */
 const keyedBytesMin = 16_384;
 
-const eachTurn = async (pieces: readonly Uint8Array[], take: (bytes: Uint8Array) => void): Promise<void> => {
+/** Passes the bytes on in parts, so that other work goes on between two of them. */
+export const eachTurn = async (
+  pieces: readonly Uint8Array[],
+  take: (bytes: Uint8Array) => void,
+): Promise<void> => {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += turnBytes) {
       if (at > 0) await setImmediate();

@@ -217,8 +217,10 @@ const openBus = async (
         findKvBucket(bus, buckets.records),
       ]);
       const refusedStreams = await findStreams(bus, pipelines.streams);
+      const readTime = () => readServerTimeMs(bus, pipelines.ledger.stream.name);
+      await readTime();
       const number = await takeEpoch(systemBucket, Date.now());
-      const clock = await startServerClock(() => readServerTimeMs(bus, pipelines.ledger.stream.name));
+      const clock = await startServerClock(readTime);
       return { boot: number, system: systemBucket, records: bucket, refused: refusedStreams, clock };
     },
     stop,

@@ -145,7 +145,8 @@ describe('a policy of a data id', () => {
     [
       'the default retention',
       { retention_days_initial: 2 },
-      () => [pointAt(-3 * dayMs), pointAt(0)],
+      // The day of two days ago is kept until all of it is two days old.
+      () => [pointAt(-3 * dayMs), pointAt(-2 * dayMs), pointAt(0)],
       isPlain,
       ({ status, text }) =>
         status === 200 &&

@@ -4,7 +4,7 @@ import { connectBus } from '../../bus/connection.ts';
 import { pipelinesOf } from '../../config/instance-streams.ts';
 import { natsTarget, type Settings } from '../../config/settings.ts';
 import { type Finding, look, lookAtStreams } from '../../doctor/dependencies.ts';
-import { Fault } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { bytesText } from '../amounts.ts';
 import type { AdminClient } from '../client.ts';
 
@@ -83,10 +83,14 @@ const disksSchema = z.object({
 /** Where the alarm TidemarkDiskFull begins. */
 const freeShareMin = 0.05;
 
-/** The disks whose space metadata knows. Throws a Fault where one of them is nearly full. */
+const readVolumes = async (client: AdminClient) =>
+  (await client.ask(disksSchema, 'GET', '/api/v1/usage/disk')).value.volumes;
+
+/** The disks whose space metadata knows. Throws a Fault where one of them is nearly full; a store that does not answer has its own finding. */
 const disksText = async (client: AdminClient): Promise<string> => {
-  const { value } = await client.ask(disksSchema, 'GET', '/api/v1/usage/disk');
-  const known = value.volumes.flatMap(({ disk, free_bytes: free, total_bytes: total }) =>
+  const volumes = await readVolumes(client).catch((error: unknown) => errorText(error));
+  if (typeof volumes === 'string') return `not known: ${volumes}`;
+  const known = volumes.flatMap(({ disk, free_bytes: free, total_bytes: total }) =>
     free === null || total === null || total === 0 ? [] : [{ disk, free, total }],
   );
   const text = known

@@ -188,7 +188,9 @@ class PushSteps {
     const task = {
       ...{ pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed },
       ...{ pointsMax: rules.pointsMax, elementsMax: limits.elementsMax },
-      expiringBefore: initialDays === undefined ? undefined : arrivedAt - initialDays * dayMs,
+      // A day leaves once all of it is longer ago.
+      expiringBefore:
+        initialDays === undefined ? undefined : dayMs * (Math.floor(arrivedAt / dayMs) - initialDays),
     };
     const push = await this.encode(body, source, task, sender, isStrict);
     const { encoded } = push;

@@ -1,13 +1,13 @@
 import type { Source } from '../../directory/directory.ts';
 import { PushScan } from '../../rules/points/push-scan.ts';
-import { type IdentityKey, type RequestIdentity, requestIdentity } from '../identity.ts';
+import { eachTurn, type IdentityKey, type RequestIdentity, requestIdentity } from '../identity.ts';
 import type { PushPair } from './decode.ts';
 
 /** How an escape of a token begins: tokens are of 0 to 9 and a to f. */
 const escapesOfTokens = [Buffer.from('\\u003'), Buffer.from('\\u006')];
 
 /** The body with the first token of its data id wherever it names the sent one, in pieces. */
-const withFirstToken = (bytes: Buffer, { token }: PushPair, first: string): Uint8Array[] => {
+const withFirstToken = async (bytes: Buffer, { token }: PushPair, first: string): Promise<Uint8Array[]> => {
   if (first === token && !escapesOfTokens.some((start) => bytes.includes(start))) return [bytes];
   const plain = Buffer.from(first);
   const pieces: Uint8Array[] = [];
@@ -18,7 +18,9 @@ const withFirstToken = (bytes: Buffer, { token }: PushPair, first: string): Uint
     pieces.push(bytes.subarray(from, scan.tokenStart), plain);
     from = scan.tokenEnd;
   };
-  scan.feed(bytes);
+  await eachTurn([bytes], ({ buffer, byteOffset, length }) =>
+    scan.feed(Buffer.from(buffer, byteOffset, length)),
+  );
   pieces.push(bytes.subarray(from));
   // A digest of many pieces would hold the event loop.
   return pieces.length > 3 ? [Buffer.concat(pieces)] : pieces;
@@ -29,7 +31,7 @@ const withFirstToken = (bytes: Buffer, { token }: PushPair, first: string): Uint
  * one, however often the body has it, and in any form. So a repeat under a new token is recognised, too, and before a rotation all
  * programs agree.
  */
-export const pushIdentity = (
+export const pushIdentity = async (
   installation: IdentityKey,
   { dataId, identityCredential }: Source,
   pair: PushPair,
@@ -37,5 +39,6 @@ export const pushIdentity = (
   bytes: Buffer,
 ): Promise<RequestIdentity> => {
   const first = identityCredential ?? pair.token;
-  return requestIdentity(installation, `${dataId}:${first}`, key, ...withFirstToken(bytes, pair, first));
+  const body = await withFirstToken(bytes, pair, first);
+  return requestIdentity(installation, `${dataId}:${first}`, key, ...body);
 };

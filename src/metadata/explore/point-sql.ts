@@ -120,6 +120,16 @@ export const groupsSql = (query: PointQuery, limit: number): string =>
 export const groupCountSql = (query: PointQuery): string =>
   `SELECT count() FROM (SELECT ${selectedOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)})`;
 
+/** Of several dimensions each is compared with all of its values first: only rows with one of each reach the single groups. */
+const ofGroups = (groupBy: readonly Place[], groups: readonly Group[]): string[] => {
+  const each = groupBy.map((place, index) =>
+    oneOf(textOf(place), [...new Set(groups.map((group) => group[index] ?? null))]),
+  );
+  return groupBy.length <= 1
+    ? each
+    : [...each, `(${groups.map((group) => isGroup(groupBy, group)).join(' OR ')})`];
+};
+
 const isGroup = (groupBy: readonly Place[], group: Group): string =>
   `(${groupBy.map((place, index) => equals(textOf(place), group[index] ?? null)).join(' AND ')})`;
 
@@ -151,8 +161,7 @@ const valuesOf = ({ layout, metrics, aggregate }: PointQuery): string[] => {
  */
 export const seriesSql = (query: PointQuery, groups: readonly Group[], step: number): string => {
   const { groupBy } = query;
-  const chosen =
-    groupBy.length === 0 ? [] : [`(${groups.map((group) => isGroup(groupBy, group)).join(' OR ')})`];
+  const chosen = ofGroups(groupBy, groups);
   const selected = ['timestamp', ...groupedBy(groupBy).map((each) => each.selected), ...valuesOf(query)].join(
     ', ',
   );

@@ -84,3 +84,17 @@ it('a running clock of a server leaves out a reading that took long, and follows
   await expect.poll(() => clock.now()).toBe(2_000);
   expect(shown).toEqual([1_300]);
 });
+
+// Where every answer is slow, a step of the clock of the server is seen all the same.
+it('a running clock of a server takes a reading that took long once the last one is old', async () => {
+  const steady = { ms: 0 };
+  const slow = (ms: number, server: number) => async () => {
+    steady.ms += ms;
+    return server;
+  };
+  const clock = await runningClock(
+    [slow(290, 1_000_000), slow(300, 2_000_000), slow(60_000, 3_000_000)],
+    steady,
+  );
+  await expect.poll(() => clock.now()).toBe(3_030_000);
+});

@@ -54,7 +54,7 @@ const wanted = { port: 0, variable: 'TIDEMARK_X_PORT', purpose: 'test' };
 it('a host on which nothing can listen is refused with its setting', async () => {
   const host = '192.0.2.1';
   const refusal = (each: object) => ({
-    code: 'config_invalid',
+    code: 'listen_failed',
     message: expect.stringMatching(
       new RegExp(`^${Object.values(each)[0]}: nothing can listen on ${host} .*Set it to`),
     ),

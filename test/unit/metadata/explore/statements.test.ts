@@ -87,7 +87,11 @@ describe('a statement for QuestDB', () => {
         fc.array(fc.array(value, { minLength: 2, maxLength: 2 }), { minLength: 1, maxLength: 4 }),
         (asked, groups) => {
           const plain = harmless(asked);
-          const plainGroups = groups.map((group) => group.map((one) => (one === null ? null : 'a')));
+          // Equal values are named once, so different ones stay different.
+          const all = [...new Set(groups.flat())];
+          const plainGroups = groups.map((group) =>
+            group.map((one) => (one === null ? null : `a${all.indexOf(one)}`)),
+          );
           const pairs = [
             [groupsSql(asked, 21), groupsSql(plain, 21)],
             [groupCountSql(asked), groupCountSql(plain)],
@@ -148,7 +152,7 @@ describe('a statement for QuestDB', () => {
     expect(seriesSql(wide, [['a'], [null]], 3_600)).toBe(
       `SELECT timestamp, "host", last_not_null("cpu") AS "last cpu" FROM "t.__default__" WHERE timestamp >= '1970-01-01T00:00:00.000Z' ` +
         `AND timestamp < '1970-01-01T01:00:00.000Z' AND ("host" IN ('it''s') OR "host" IS NULL) AND "cpu" IS NOT NULL ` +
-        `AND (("host" = 'a') OR ("host" IS NULL)) SAMPLE BY 1h FILL(NULL) ALIGN TO CALENDAR`,
+        `AND ("host" IN ('a') OR "host" IS NULL) SAMPLE BY 1h FILL(NULL) ALIGN TO CALENDAR`,
     );
     expect(seriesSql({ ...wide, layout: 'narrow', groupBy: [], filter: [] }, [], 90)).toBe(
       `SELECT timestamp, metric, last_not_null(value) AS "last value" FROM "t.__default__" WHERE timestamp >= '1970-01-01T00:00:00.000Z' ` +

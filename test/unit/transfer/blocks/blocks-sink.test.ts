@@ -228,6 +228,29 @@ describe('the line of spans', () => {
     expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
   });
 
+  // NATS may have given its messages to another process, which stores the days that are not written yet.
+  it('guards what it inserts after the connection was lost', async () => {
+    let isLost = false;
+    const { writer, calls } = recordingWriter(() => {
+      isLost = true;
+    });
+    const sink = createBlocksSink(
+      [{ table: spansTable, writer, onOverlap: async () => {} }],
+      { isFresh: () => !isLost, holds: async () => true },
+      {
+        pipeline: 'traces',
+        stream: 'TRACES',
+        boot: 7,
+        ackWaitMs: 30_000,
+        elapsed: () => 0,
+        guard: 'suspect',
+      },
+      { onGuarded: ignore, onUnanswered: async () => {}, onUnclassified: ignore },
+    );
+    await sink.write([messageOf(1, [0, 1])], ignore);
+    expect(calls).toEqual(['plain 1', 'kill 1-1', 'guarded 1', 'lookup 1']);
+  });
+
   it('fails, and settles nothing, when it cannot be written down that a day is to be merged', async () => {
     const { writer } = recordingWriter(ignore, 1);
     const sink = createBlocksSink(
