@@ -1,8 +1,8 @@
 import { afterAll } from 'vitest';
-import { sharedStack } from './operators/stack.ts';
+import { stopSharedStack } from './operators/stack.ts';
 
 // The tools of operators, in rooms of one stack. Figures are checked to the item before anything else is sent.
 import './operators/metrics.ts';
 import './operators/dashboards.ts';
 
-afterAll(async () => (await sharedStack()).stop());
+afterAll(stopSharedStack);
