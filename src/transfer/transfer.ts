@@ -218,6 +218,7 @@ const openBus = async (
       ]);
       const refusedStreams = await findStreams(bus, pipelines.streams);
       const readTime = () => readServerTimeMs(bus, pipelines.ledger.stream.name);
+      // What may fail comes first: each try that takes an epoch spends one.
       await readTime();
       const number = await takeEpoch(systemBucket, Date.now());
       const clock = await startServerClock(readTime);

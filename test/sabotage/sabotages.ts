@@ -94,6 +94,12 @@ export const sabotages: readonly Sabotage[] = [
         from: '    if (fresh.length > 0 && !(await fence.holds())) suspects.push(...fresh.splice(0));\n',
         to: '',
       },
+      // The fence is asked once more before each insert.
+      {
+        file: 'src/transfer/blocks/piece-inserts.ts',
+        from: '    if (pieces.some(isOverdue) || !areFresh(fence, pieces)) return guarded(pieces);\n',
+        to: '',
+      },
     ],
     project: 'kills',
     file: worker,

@@ -7,12 +7,10 @@ import type { Fence } from './fence.ts';
 import { createLoneFailures, type LoneFailures } from './lone-failures.ts';
 import {
   createPieceInserts,
-  type PieceInsert,
   type PieceInsertsEvents,
   type PieceInsertsOptions,
   type WrittenTable,
 } from './piece-inserts.ts';
-import type { Piece } from './pieces.ts';
 import type { TablePauses } from './table-pauses.ts';
 import { createTurns, isWide, type Turn } from './turns.ts';
 import { rowsOf, validateItems } from './validate-items.ts';
@@ -62,14 +60,9 @@ const createWrites = (
   lone: LoneFailures,
 ) => {
   const sent = new WeakSet<Held>();
-  const insert = createPieceInserts(tables, options, events);
+  const insert = createPieceInserts(tables, fence, options, events);
   const write = createWritePieces(insert.guarded, events.onUnclassified);
   const isSuspect = (message: Held): boolean => sent.has(message) || isDoubtful(message, fence, options);
-  /** Where the connection was lost since the write began, NATS may have given the messages to another process. */
-  const unlessFenced: PieceInsert = (pieces) => {
-    const isFresh = ({ message }: Piece): boolean => fence.isFresh(message.delivery.streamSequence);
-    return pieces.every(isFresh) ? insert.plain(pieces) : insert.guarded(pieces);
-  };
 
   const together: Together = async (batch, turn, onWrite, isWanted = all, onUnstored = undefined) => {
     const suspects: Held[] = [];
@@ -78,7 +71,7 @@ const createWrites = (
     if (fresh.length > 0 && !(await fence.holds())) suspects.push(...fresh.splice(0));
     for (const message of batch) sent.add(message);
     const refused = noRefusals();
-    await write(wantedOf(turn, fresh, isWanted), unlessFenced, refused, onWrite, onUnstored);
+    await write(wantedOf(turn, fresh, isWanted), insert.plain, refused, onWrite, onUnstored);
     await write(wantedOf(turn, suspects, isWanted), insert.guarded, refused, onWrite, onUnstored);
     return refused;
   };

@@ -7,6 +7,7 @@ import type { ItemTable } from '../../stores/clickhouse/item-tables.ts';
 import { insertId } from '../../stores/clickhouse/query-id.ts';
 import { type BlockKeys, readBlockKeys } from '../../wire/native/block-keys.ts';
 import { mergeBlocks } from '../../wire/native/block-merger.ts';
+import type { Fence } from './fence.ts';
 import { boundsOf, messagesOf, traceTimesOf } from './insert-bounds.ts';
 import type { Piece } from './pieces.ts';
 
@@ -43,8 +44,8 @@ export type PieceInsertsEvents = {
 export type PieceInsert = (pieces: readonly Piece[]) => Promise<void>;
 
 /**
- * The two inserts: `plain` for rows that cannot be stored yet, `guarded` for rows that may be. Rows of messages that were not kept alive are
- * guarded in both.
+ * The two inserts: `plain` for rows that cannot be stored yet, `guarded` for rows that may be. Rows that may be stored by now are guarded in
+ * both.
  */
 export type PieceInserts = { readonly plain: PieceInsert; readonly guarded: PieceInsert };
 
@@ -69,6 +70,10 @@ const overdueBy =
   ({ message }: Piece): boolean =>
     elapsed() - message.touchedAt > ackWaitMs / 2;
 
+/** False where the connection was lost since the write began: NATS may have given the messages to another worker. */
+const areFresh = (fence: Pick<Fence, 'isFresh'>, pieces: readonly Piece[]): boolean =>
+  pieces.every(({ message }) => fence.isFresh(message.delivery.streamSequence));
+
 const reportOverlap = async (
   { writer, onOverlap }: WrittenTable,
   pieces: readonly Piece[],
@@ -80,6 +85,7 @@ const reportOverlap = async (
 
 export const createPieceInserts = (
   tables: readonly WrittenTable[],
+  fence: Pick<Fence, 'isFresh'>,
   options: PieceInsertsOptions,
   events: PieceInsertsEvents,
 ): PieceInserts => {
@@ -140,8 +146,7 @@ export const createPieceInserts = (
   };
 
   const plain: PieceInsert = async (pieces) => {
-    // A pause between two inserts of one write: another worker may have stored the rows of the next one.
-    if (pieces.some(isOverdue)) return guarded(pieces);
+    if (pieces.some(isOverdue) || !areFresh(fence, pieces)) return guarded(pieces);
     const into = writtenOf(pieces);
     const attempt = attemptOf(pieces);
     await noting(pieces, into.writer.insertPlain(attempt));
