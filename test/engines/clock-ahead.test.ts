@@ -1,9 +1,7 @@
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { openKvBucket } from '../../src/bus/kv.ts';
-import { createDeadLetterAdmin } from '../../src/dead-letters/admin.ts';
-import { buckets } from '../../src/directory/keys.ts';
+import { adminWithoutRecords } from '../support/outcomes/dead-letter-admin.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import {
   actOn,
@@ -73,15 +71,7 @@ it('the purge of a dead letter of a clock that was an hour ahead replaces no rec
   expect(await sent.balance()).toEqual(allStored);
   // As a restored copy of DEADLETTER has it.
   await bus.js.publish(kept.subject, kept.data);
-  const admin = createDeadLetterAdmin({
-    bus,
-    claims: await openKvBucket(bus, buckets.system),
-    claimsBucket: buckets.system,
-    encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
-    // What a reading answers before the record has come.
-    readRecord: async () => undefined,
-    now: Date.now,
-  });
+  const admin = await adminWithoutRecords(bus);
   const letter = await admin.get(await sent.letter());
   if (letter === undefined) throw new Error('no dead letter');
   await admin.purge(letter);

@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { openKvBucket } from '../../src/bus/kv.ts';
 import { publishConfirmed } from '../../src/bus/outbox.ts';
-import { createDeadLetterAdmin } from '../../src/dead-letters/admin.ts';
 import { createOrphans } from '../../src/dead-letters/orphans.ts';
-import { buckets } from '../../src/directory/keys.ts';
 import { createMessageAccountReader } from '../../src/outcomes/record-reader.ts';
 import { encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
+import { adminWithoutRecords } from '../support/outcomes/dead-letter-admin.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import {
@@ -163,15 +161,7 @@ describe('a dead letter that is there again after its redrive', () => {
     await expect
       .poll(async () => (await orphans().findOrphans(10, sequence)).orphans, { timeout: 10_000 })
       .toMatchObject([{ sequence, items: 1 }]);
-    const admin = createDeadLetterAdmin({
-      bus,
-      claims: await openKvBucket(bus, buckets.system),
-      claimsBucket: buckets.system,
-      encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
-      // What a reading answers before the record has come.
-      readRecord: async () => undefined,
-      now: Date.now,
-    });
+    const admin = await adminWithoutRecords(bus);
     const letter = await admin.get(sequence);
     if (letter === undefined) throw new Error('no dead letter');
     await admin.purge(letter);

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
-import { createDeadLetterAdmin, type DeadLetterAdmin } from '../../src/dead-letters/admin.ts';
+import type { DeadLetterAdmin } from '../../src/dead-letters/admin.ts';
 import type { Letter } from '../../src/dead-letters/dead-letter.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { Fault } from '../../src/model/fault.ts';
+import { adminOn } from '../support/outcomes/dead-letter-admin.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
@@ -28,16 +29,6 @@ afterAll(async () => {
   for (const bus of buses ?? []) await bus.close();
   await engines?.stop();
 });
-
-const adminOn = (bus: Bus, bucket: KvBucket): DeadLetterAdmin =>
-  createDeadLetterAdmin({
-    bus,
-    claims: bucket,
-    claimsBucket: buckets.system,
-    encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
-    readRecord: async () => undefined,
-    now: Date.now,
-  });
 
 /** As two metadata processes, each with a connection of its own. */
 let first: DeadLetterAdmin;

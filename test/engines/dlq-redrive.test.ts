@@ -8,7 +8,7 @@ import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { type Cli, createCli } from '../support/clients/cli.ts';
 import { figureOf, readDeadLetters } from '../support/outcomes/dead-letters.ts';
-import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { changeClickhouse } from '../support/outcomes/refused-export.ts';
 import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -38,11 +38,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-const clickhouse = async (sql: string): Promise<void> => {
-  const url = `${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`;
-  const response = await fetchEngine(url, { method: 'POST' });
-  if (!response.ok) throw new Error(await response.text());
-};
+const clickhouse = (sql: string): Promise<void> => changeClickhouse(stack, sql);
 const refuse = (name: string) =>
   clickhouse(`ALTER TABLE otel.otel_traces ADD CONSTRAINT ${name} CHECK SpanName != '${name}'`);
 const accept = (name: string) => clickhouse(`ALTER TABLE otel.otel_traces DROP CONSTRAINT ${name}`);

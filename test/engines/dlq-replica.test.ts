@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { openKvBucket } from '../../src/bus/kv.ts';
-import { createDeadLetterAdmin } from '../../src/dead-letters/admin.ts';
-import { buckets } from '../../src/directory/keys.ts';
+import { adminWithoutRecords } from '../support/outcomes/dead-letter-admin.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
@@ -33,14 +31,7 @@ it('a redrive of a dead letter that a replica does not have yet publishes it, an
   await streams.add({ name: 'METRICS', subjects: ['metrics.>'], allow_direct: true });
   await streams.add({ name: 'DEADLETTER', subjects: ['deadletter.>'], allow_direct: true });
   await plantDeadLetters(bus, 1);
-  const admin = createDeadLetterAdmin({
-    bus,
-    claims: await openKvBucket(bus, buckets.system),
-    claimsBucket: buckets.system,
-    encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
-    readRecord: async () => undefined,
-    now: Date.now,
-  });
+  const admin = await adminWithoutRecords(bus);
   answerLate();
   const letter = await admin.get(1);
   if (letter === undefined) throw new Error('no dead letter');

@@ -7,7 +7,7 @@ import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
 import { toFault, unreadableTable } from '../../../../src/stores/clickhouse/faults.ts';
 import { spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
-import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
+import { type BlocksSinkOptions, createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
 import { halvesOf, piecesOf, refusedBlock } from '../../../../src/transfer/blocks/pieces.ts';
 import { validateItems } from '../../../../src/transfer/blocks/validate-items.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
@@ -186,6 +186,15 @@ const sinkOf = (
   );
 
 const ignore = (): void => {};
+const options: BlocksSinkOptions = {
+  pipeline: 'traces',
+  stream: 'TRACES',
+  boot: 7,
+  ackWaitMs: 30_000,
+  elapsed: () => 0,
+  guard: 'suspect',
+};
+const noEvents = { onGuarded: ignore, onUnanswered: async () => {}, onUnclassified: ignore };
 const unavailable = (): never => {
   throw new Fault('transient', 'clickhouse_unavailable', 'away');
 };
@@ -237,15 +246,8 @@ describe('the line of spans', () => {
     const sink = createBlocksSink(
       [{ table: spansTable, writer, onOverlap: async () => {} }],
       { isFresh: () => !isLost, holds: async () => true },
-      {
-        pipeline: 'traces',
-        stream: 'TRACES',
-        boot: 7,
-        ackWaitMs: 30_000,
-        elapsed: () => 0,
-        guard: 'suspect',
-      },
-      { onGuarded: ignore, onUnanswered: async () => {}, onUnclassified: ignore },
+      options,
+      noEvents,
     );
     await sink.write([messageOf(1, [0, 1])], ignore);
     expect(calls).toEqual(['plain 1', 'kill 1-1', 'guarded 1', 'lookup 1']);
@@ -256,15 +258,8 @@ describe('the line of spans', () => {
     const sink = createBlocksSink(
       [{ table: spansTable, writer, onOverlap: async () => unavailable() }],
       { isFresh: () => false, holds: async () => true },
-      {
-        pipeline: 'traces',
-        stream: 'TRACES',
-        boot: 7,
-        ackWaitMs: 30_000,
-        elapsed: () => 0,
-        guard: 'suspect',
-      },
-      { onGuarded: ignore, onUnanswered: async () => {}, onUnclassified: ignore },
+      options,
+      noEvents,
     );
     await expect(sink.write([messageOf(1, [0], true)], ignore)).rejects.toMatchObject({ kind: 'transient' });
   });

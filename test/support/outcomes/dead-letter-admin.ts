@@ -1,0 +1,19 @@
+import type { Bus } from '../../../src/bus/connection.ts';
+import { type KvBucket, openKvBucket } from '../../../src/bus/kv.ts';
+import { createDeadLetterAdmin, type DeadLetterAdmin } from '../../../src/dead-letters/admin.ts';
+import { buckets } from '../../../src/directory/keys.ts';
+
+/** The acts on dead letters of a metadata process to which no record has come yet. */
+export const adminOn = (bus: Bus, claims: KvBucket): DeadLetterAdmin =>
+  createDeadLetterAdmin({
+    bus,
+    claims,
+    claimsBucket: buckets.system,
+    encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
+    readRecord: async () => undefined,
+    now: Date.now,
+  });
+
+/** The same on the bucket of the system. */
+export const adminWithoutRecords = async (bus: Bus): Promise<DeadLetterAdmin> =>
+  adminOn(bus, await openKvBucket(bus, buckets.system));
