@@ -326,15 +326,16 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   const alarm = startLedgerAlarm(pipelines.ledger.stream, common);
   parts.add('alarm of LEDGER', () => alarm.stop());
 
-  // Pulls end and held messages settle, in all consumers at the same time.
+  // It stops last: a stop of the others leaves lines in LEDGER, and nobody would put them into ClickHouse while no transfer runs.
+  const outcomes = startLedger(pipelines.ledger, clickhouse, common);
+  parts.add('consumer of LEDGER', () => outcomes.stop());
+  // Pulls end and held messages settle, in all of these consumers at the same time.
   const consumers = parts.together();
   const points = openPointsLine(
     { pipeline: pipelines.metrics, instances, durability: settings.durability, purges, placements },
     common,
   );
   consumers.add('consumers of points', () => points.stop());
-  const outcomes = startLedger(pipelines.ledger, clickhouse, common);
-  consumers.add('consumer of LEDGER', () => outcomes.stop());
   const blocks = applicationPipelines.map((pipeline) => {
     const options = { pipeline, definition: pipelines[pipeline], boot, system };
     const line = startBlocksLine(options, clickhouse, common);

@@ -1,7 +1,12 @@
 import { cpSync, globSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AccountStack, startAccountStack } from '../support/account/account-stack.ts';
+import {
+  type AccountStack,
+  seenMsMax,
+  startAccountStack,
+  wrongIn,
+} from '../support/account/account-stack.ts';
 import { messagesOf } from '../support/outcomes/books.ts';
 import type { RoleProcess } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
@@ -39,6 +44,34 @@ const putBack = (): void => {
 const sequences = async (): Promise<number[]> =>
   (await messagesOf(on.bus, 'METRICS')).map(({ sequence }) => sequence);
 
+describe('transfer that stops in order under load', () => {
+  it('has put the line of every message that it acknowledged into ClickHouse', async () => {
+    const report = await on.stack.createReport('stopped under load');
+    await on.pushEach(report, 1, 1);
+    await on.settled();
+    const { last_seq: before } = await on.stack.streamState('METRICS');
+    let isStopped = false;
+    const load = (async () => {
+      while (!isStopped) await on.push(report, 1);
+    })();
+    await waitFor(
+      'messages come',
+      60_000,
+      async () => (await on.stack.streamState('METRICS')).last_seq > before,
+    );
+    expect(await transfer().stop()).toBe(0);
+    isStopped = true;
+    await load;
+    const { last_seq: last, messages } = await on.stack.streamState('METRICS');
+    const [settled] = await on.stack.spansQuery(
+      `SELECT toUInt32(uniqExact(sequence)) AS messages FROM otel.ingest_settled WHERE stream = 'METRICS' AND sequence > ${before}`,
+    );
+    expect(settled).toEqual({ messages: last - before - messages });
+    transfer().start();
+    await transfer().ready();
+  });
+});
+
 describe('NATS that comes back with less than it confirmed', () => {
   it('from an older copy of its store: what was published since and not settled is a loss, what was settled is none', async () => {
     const report = await on.stack.createReport('older copy');
@@ -70,6 +103,37 @@ describe('NATS that comes back with less than it confirmed', () => {
     const later = await on.stack.createReport('after an older copy');
     await on.pushEach(later, 20, 1);
     await on.whole(later, 20);
+    expect(await on.unexpected()).toEqual([]);
+  });
+
+  it('and receivers that ended in order while messages waited: their last lines are in ClickHouse, and name the loss', async () => {
+    const report = await on.stack.createReport('ended in order');
+    await on.pushEach(report, 4, 2);
+    await on.whole(report, 8);
+    await on.settled();
+    await copyStore();
+    await on.stack.ready();
+    await (await on.bus.manager()).consumers.pause('METRICS', 'questdb', new Date(Date.now() + 3_600_000));
+    await on.pushEach(report, 7, 3);
+    const { ingress, metadata, engines } = on.stack;
+    // As `tidemark up` stops.
+    for (const role of [...ingress, transfer(), metadata]) expect(await role.stop()).toBe(0);
+    const [last] = await on.stack.spansQuery(
+      'SELECT argMax(ended, (life, version)) AS ended FROM otel.ingest_published WHERE data_id = 0',
+    );
+    expect(last).toEqual({ ended: 1 });
+    const startedAt = performance.now();
+    await engines.nats.stop();
+    putBack();
+    await engines.nats.start();
+    for (const role of [...ingress, transfer(), metadata]) role.start();
+    await on.stack.ready();
+    await on.seen(
+      'an older copy of NATS after everything had stopped in order, without 7 messages',
+      report,
+      [{ kind: 'lost_by_the_engine', stream: 'METRICS', items: 21, messages: 7 }],
+      startedAt,
+    );
     expect(await on.unexpected()).toEqual([]);
   });
 

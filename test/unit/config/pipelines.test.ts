@@ -138,7 +138,7 @@ describe('the shipped pipelines', () => {
       consumer: { name: 'ledger', stream: 'LEDGER' },
       writeIntervalMs: 5_000,
       storeTimeoutMs: 20_000,
-      drainMs: 1_000,
+      drainMs: 5_000,
       breaker: { inARowMax: 1_000, shareMax: 0.2, shareItemsMin: 10_000, pauseMs: 60_000 },
     });
     const folder = await copied();
@@ -148,7 +148,7 @@ describe('the shipped pipelines', () => {
       ['rows_per_write_max: 50000', 'rows_per_write_max: 9'],
       ['write_interval_ms: 5000', 'write_interval_ms: 7'],
       ['store_timeout_ms: 20000', 'store_timeout_ms: 900'],
-      ['drain_ms: 1000', 'drain_ms: 8'],
+      ['drain_ms: 5000', 'drain_ms: 8'],
       ['dead_letters_in_a_row_max: 1000', 'dead_letters_in_a_row_max: 5'],
     ] as const) {
       await breakFile(file, from, to);
