@@ -1,6 +1,7 @@
 import { type Difference, isOfStore } from './difference.ts';
 import type { FoundDifferences } from './found.ts';
 import { isOfLetters } from './lost-letters.ts';
+import { isOfEnds } from './stream-ends.ts';
 import { isOfGaps } from './uncounted.ts';
 
 /** What one comparison of the books of a stream has looked at. */
@@ -53,7 +54,13 @@ export const readStoredGaps = async (
 const lostByMinute = (differences: Iterable<Difference>, stream: string): Map<number, number> => {
   const lost = new Map<number, number>();
   for (const each of differences)
-    if (each.stream === stream && each.kind === 'lost_in_the_stream' && !isOfGaps(each) && !isOfLetters(each))
+    if (
+      each.stream === stream &&
+      each.kind === 'lost_in_the_stream' &&
+      !isOfGaps(each) &&
+      !isOfLetters(each) &&
+      !isOfEnds(each)
+    )
       lost.set(each.minute, each.messages + (lost.get(each.minute) ?? 0));
   return lost;
 };

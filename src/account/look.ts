@@ -33,6 +33,7 @@ import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch }
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings } from './store-findings.ts';
 import type { StoreLook } from './store-look.ts';
+import { createStreamEnds, type NatsIdentity, type StreamEnds } from './stream-ends.ts';
 import {
   heldOfLossMax,
   heldOfMovingMax,
@@ -54,6 +55,7 @@ export type LookDependencies = {
   readonly stores: StoreLook;
   /** Dead letters that no record counts; some thousands at most. Throws the Faults of NATS and ClickHouse. */
   readonly findOrphans: () => Promise<readonly Orphan[]>;
+  readonly nats: NatsIdentity;
   readonly stop: AbortSignal;
 };
 
@@ -79,6 +81,7 @@ class Looks {
   private readonly lacking = new Set<string>();
   private readonly untilRecorded: () => Promise<number>;
   private readonly uncounted: Uncounted;
+  private readonly ends: StreamEnds;
   private readonly letters: LettersLook;
   private readonly silent: SilentLivesWatch;
   /** Lives whose end without a last line was compared. */
@@ -122,6 +125,7 @@ class Looks {
       elapsed: performance.now.bind(performance),
       now: Date.now,
     });
+    this.ends = createStreamEnds({ ...deps, elapsed: performance.now.bind(performance) });
     this.letters = createLettersLook({
       ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
       untilRecorded: this.untilRecorded,
@@ -138,6 +142,7 @@ class Looks {
     this.storesWaitedMs = 0;
     const { found } = this;
     await found.takeOver();
+    await this.ends.begin();
     this.earlierRows.note(found.all);
     const changesBefore = found.changes;
     this.isHalted = false;
@@ -151,6 +156,8 @@ class Looks {
       const look = await lookAtStream(from, stream, before, isLacking, hasStuck);
       this.isHalted ||= look.isHalted;
       looks.set(name, look);
+      // Also while LEDGER waits, whose lines would name the messages. Gaps below the floor are not reported before.
+      if (await this.ends.note(name, look.queue)) this.isHalted = true;
     }
     const waitedMs = await this.untilRecorded();
     const { isTouched, hasDoubtful } = await this.touched.look();
@@ -168,6 +175,7 @@ class Looks {
       };
       this.isHalted ||= look.passed.length > 0;
       await this.compare(name, look, outlines, found);
+      await this.ends.find(name, { ...look, redrives: this.letters.redrivesIn(name) }, found);
       await this.noteLacking(name, queue);
       this.queues.set(name, queue);
     }

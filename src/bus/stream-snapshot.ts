@@ -116,7 +116,7 @@ export const takeSnapshot = async (
 };
 
 /** A key in the metadata of a restored stream; changes of its configuration keep it. */
-const markKey = 'tidemark-restore';
+export const restoredKey = 'tidemark-restore';
 
 const metadataOf = (config: Record<string, unknown>): Record<string, string> =>
   z.record(z.string(), z.string()).catch({}).parse(config['metadata']);
@@ -134,7 +134,7 @@ export const restoreSnapshot = async (
 ): Promise<SnapshotState> => {
   const replicas = bus.replicas === undefined ? {} : { num_replicas: bus.replicas };
   const request = {
-    config: { ...config, ...replicas, metadata: { ...metadataOf(config), [markKey]: mark } },
+    config: { ...config, ...replicas, metadata: { ...metadataOf(config), [restoredKey]: mark } },
     state: {
       messages: state.messages,
       bytes: state.bytes,
@@ -169,7 +169,7 @@ export type MarkedState = SnapshotState & { readonly mark: string | undefined };
 export const stateOfStream = async (bus: Bus, stream: string): Promise<MarkedState | undefined> => {
   try {
     const { config, state } = await (await bus.manager()).streams.info(stream);
-    return { ...toState(state), mark: config.metadata?.[markKey] };
+    return { ...toState(state), mark: config.metadata?.[restoredKey] };
   } catch (error) {
     const fault = toFault(error);
     if (fault.code === 'stream_not_found') return undefined;
@@ -182,7 +182,7 @@ export const markStream = async (bus: Bus, stream: string, mark: string): Promis
   try {
     const { streams } = await bus.manager();
     const { config } = await streams.info(stream);
-    await streams.update(stream, { metadata: { ...config.metadata, [markKey]: mark } });
+    await streams.update(stream, { metadata: { ...config.metadata, [restoredKey]: mark } });
   } catch (error) {
     throw toFault(error);
   }

@@ -77,6 +77,9 @@ afterAll(async () => {
   await engines?.stop();
 });
 
+/** The streams of this file never become shorter. */
+const nats: LookDependencies['nats'] = { id: async () => undefined, lastLife: async () => undefined };
+
 type GivenTo = Partial<Pick<LookDependencies, 'stores' | 'findOrphans'>>;
 
 const silentStores: LookDependencies['stores'] = {
@@ -95,7 +98,7 @@ const looksAt = (
   const look = createLook({
     ...{ bus, clickhouse, streams: [{ name, consumer }], ledger: { name: 'LEDGER', consumer } },
     ...{ stores, findOrphans },
-    stop: stop.signal,
+    ...{ nats, stop: stop.signal },
   });
   return () => {
     aheadMs += 40_000;

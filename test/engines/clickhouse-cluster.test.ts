@@ -84,6 +84,7 @@ describe('the schema of a cluster', () => {
       ['ReplicatedSummingMergeTree', at('ingest_days'), undefined],
       [replacing, at('otel_logs'), undefined],
       ...dataPointTables.map(({ name }) => [replacing, at(name), undefined]),
+      ['ReplicatedAggregatingMergeTree', at('ingest_stream_ends'), undefined],
     ]);
   });
 
@@ -92,7 +93,7 @@ describe('the schema of a cluster', () => {
     const tables = statements.filter(
       (statement) => /^CREATE TABLE/m.test(statement) && !/schema_migrations|ENGINE = Null/.test(statement),
     );
-    expect(tables.length).toBe(18);
+    expect(tables.length).toBe(19);
     for (const table of tables) {
       expect(table).toMatch(/(?<!non_)replicated_deduplication_window = 0/);
       expect(table).not.toContain('non_replicated');

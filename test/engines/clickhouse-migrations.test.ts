@@ -82,6 +82,7 @@ const names = [
   '061_otel_metrics_histogram_quantiles_large_counts',
   '062_otel_metrics_exponential_histogram_quantiles_large_counts',
   '063_otel_metrics_last_distributions_large_counts',
+  '064_ingest_stream_ends',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

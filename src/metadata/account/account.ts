@@ -9,10 +9,15 @@ import type { StoreTargets } from '../../account/owner-stores.ts';
 import type { DayFilter } from '../../account/settled-days.ts';
 import { compareStores, type StoreComparison } from '../../account/store-compare.ts';
 import { createStoreLook } from '../../account/store-look.ts';
+import type { NatsIdentity } from '../../account/stream-ends.ts';
 import type { Bus } from '../../bus/connection.ts';
+import { restoredKey } from '../../bus/stream-snapshot.ts';
+import { isStreamMissing, readStream } from '../../bus/stream-state.ts';
 import { ofInstance } from '../../config/instance-streams.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import type { Orphan, Orphans } from '../../dead-letters/orphans.ts';
+import { epochParts } from '../../directory/epoch.ts';
+import { buckets, systemKeys } from '../../directory/keys.ts';
 import { keptFromDay } from '../../directory/policies.ts';
 import { Fault } from '../../model/fault.ts';
 import type { Pipeline } from '../../model/signals.ts';
@@ -94,6 +99,24 @@ const createTargets = (
   });
 };
 
+/** Its bucket of counters is as old as its folder. One that was restored, or is made again, counts as another NATS. */
+const natsOf = ({ bus, records: { system } }: AccountDependencies): NatsIdentity => ({
+  id: async () => {
+    const state = await readStream(bus, `KV_${buckets.system}`).catch((error: unknown) => {
+      if (isStreamMissing(error)) return undefined;
+      throw error;
+    });
+    if (state === undefined) return undefined;
+    const { created, config } = state.stream;
+    return `${created} ${config.metadata?.[restoredKey] ?? ''}`.trim();
+  },
+  lastLife: async () => {
+    await system.askLeader();
+    const last = (await system.get(systemKeys.boot))?.value;
+    return typeof last === 'number' ? last * epochParts + epochParts - 1 : undefined;
+  },
+});
+
 const orphansMax = 10_000;
 
 /** The orphans among the dead letters, up to a limit. */
@@ -141,6 +164,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
     ledger: streams.ledger,
     stores: createStoreLook(createTargets(deps, ofLooks, streams, stop.signal)),
     findOrphans: () => findOrphans(deps.orphans),
+    nats: natsOf(deps),
   });
   let hasShown = true;
   let readAt = 0;

@@ -9,7 +9,7 @@ const ddlMsMax = 60_000;
 
 const made =
   /^(CREATE (?:DATABASE|TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE) ([\w.]+)/m;
-const engine = /^(\s*ENGINE = )((?:Replacing|Summing)?MergeTree)(?:\(([^()]*)\))?/m;
+const engine = /^(\s*ENGINE = )((?:Replacing|Summing|Aggregating)?MergeTree)(?:\(([^()]*)\))?/m;
 
 /**
  * The form of a statement for the replicas of a cluster: executed on all of them, tables replicated below a path of their own, and

@@ -172,7 +172,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/refresh/node-management-client.ts /\\/+$/',
     'model/instances.ts /^[a-z][a-z0-9_-]{0,31}$/',
     'stores/clickhouse/cluster.ts /^(CREATE (?:DATABASE|TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE) ([\\w.]+)/m',
-    'stores/clickhouse/cluster.ts /^(\\s*ENGINE = )((?:Replacing|Summing)?MergeTree)(?:\\(([^()]*)\\))?/m',
+    'stores/clickhouse/cluster.ts /^(\\s*ENGINE = )((?:Replacing|Summing|Aggregating)?MergeTree)(?:\\(([^()]*)\\))?/m',
     'stores/clickhouse/cluster.ts /^CREATE TABLE /',
     'stores/clickhouse/cluster.ts /^cluster (.+)$/',
     'stores/clickhouse/migrate-ttl.ts / TTL (.+?)(?: SETTINGS |$)/',

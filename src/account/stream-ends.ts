@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import type { HeldMessage, Queue } from './compare.ts';
+import { type Difference, pipelineOf } from './difference.ts';
+import { firstSeconds } from './due-minutes.ts';
+import { mergeEqual } from './explain-losses.ts';
+import type { FoundDifferences } from './found.ts';
+import { countNameless, type LostStretch } from './lost-ends.ts';
+import type { Stretch } from './uncounted.ts';
+
+/** The NATS that the streams are in. */
+export type NatsIdentity = {
+  /** Tells it from an empty or restored one; an older copy of its folder has the same. Undefined while it is not known. */
+  id(): Promise<string | undefined>;
+  /** No life has begun beyond this number; undefined while that is not known. */
+  lastLife(): Promise<number | undefined>;
+};
+
+/**
+ * Finds what was lost at the end of a stream that has become shorter, where no line of a publisher says so: NATS was put back from an older
+ * copy of its folder, with LEDGER in it, after every receiver had ended. ClickHouse has how far each stream was at the looks.
+ */
+export type StreamEnds = {
+  /** Begins a look, before the streams are read. Throws the Faults of NATS and ClickHouse. */
+  begin(): Promise<void>;
+  /**
+   * Notes how far the stream is. True where the next look should come soon. What is shorter at two looks is so: a server that has just
+   * become the leader may be late at one.
+   */
+  note(stream: string, queue: Queue): Promise<boolean>;
+  /** Stores what is lost at the ends of the stream, as far as no other difference names it. */
+  find(stream: string, now: StreamNow, found: FoundDifferences): Promise<void>;
+};
+
+/** A stream as the look found it. */
+export type StreamNow = {
+  readonly queue: Queue;
+  /** All of its messages without a line, where they were read. */
+  readonly held: readonly HeldMessage[] | undefined;
+  /** Where the redrives of lost dead letters were: the letters are a difference already. */
+  readonly redrives: readonly Stretch[];
+};
+
+export type StreamEndsDependencies = {
+  readonly clickhouse: Clickhouse;
+  readonly nats: NatsIdentity;
+  /** Ms of a clock that is never set. */
+  readonly elapsed: () => number;
+};
+
+/** Ends are dated by this second of the minute in which they were found: no comparison of a minute replaces them. */
+const endsSecond = 45;
+
+/** Whether the end of a stream found it. */
+export const isOfEnds = ({ kind, minute }: Difference): boolean =>
+  kind === 'lost_in_the_stream' && minute % 60 === endsSecond;
+
+const count = z.coerce.number();
+const row = z.object({
+  stream: z.string(),
+  ...{ generation: count, began_with: count, last_seen: count, floor_seen: count, life_seen: count },
+  ...{ since_at: count, since_seconds: count, seconds: count },
+});
+type Generation = z.output<typeof row>;
+
+const query = `
+  SELECT stream, generation, max(ends.began) AS began_with, max(ends.last) AS last_seen, max(ends.floor) AS floor_seen,
+    max(ends.life) AS life_seen, toUnixTimestamp(min(ends.since)) AS since_at,
+    toUnixTimestamp(now()) - since_at AS since_seconds, toUnixTimestamp(now()) - toUnixTimestamp(max(ends.at)) AS seconds
+  FROM ${database}.ingest_stream_ends AS ends WHERE nats = {nats:String}
+  GROUP BY stream, generation ORDER BY stream, generation`;
+
+/** An unchanged end is written again after this time, so that it does not expire. */
+const keptSeconds = 86_400;
+/** Lines may still come for a while, and later ones are rare. */
+const oftenSeconds = 900;
+const seldomMs = 600_000;
+
+/** All up to here were settled, or are gaps that other rules report. */
+const floorOf = ({ messages, first, last, floor }: Queue): number =>
+  messages === 0 ? last : Math.max(first - 1, Math.min(floor, last));
+
+/** What lay between the floor of a generation and its end, beyond what the next one began with. */
+const stretchesOf = (generations: readonly Generation[]): (LostStretch & Pick<Generation, 'since_at'>)[] =>
+  generations.flatMap((each, index) => {
+    const next = generations[index + 1];
+    if (next === undefined || next.since_seconds > firstSeconds) return [];
+    const first = Math.max(next.began_with, each.floor_seen) + 1;
+    if (first > each.last_seen) return [];
+    return [{ first, last: each.last_seen, life: each.life_seen, since_at: next.since_at }];
+  });
+
+const overlapOf = (one: Pick<Stretch, 'first' | 'last'>, other: Pick<Stretch, 'first' | 'last'>): number =>
+  Math.max(0, Math.min(one.last, other.last) - Math.max(one.first, other.first) + 1);
+
+class Ends implements StreamEnds {
+  private readonly deps: StreamEndsDependencies;
+  private id: string | undefined;
+  private generations = new Map<string, Generation[]>();
+  /** By stream that was shorter at the look before: its generation then, and its end. */
+  private readonly short = new Map<string, { readonly generation: number; readonly end: number }>();
+  private readonly foundAt = new Map<string, number>();
+
+  constructor(deps: StreamEndsDependencies) {
+    this.deps = deps;
+  }
+
+  async begin(): Promise<void> {
+    this.id = await this.deps.nats.id();
+    const params = { nats: this.id ?? '' };
+    const rows = this.id === undefined ? [] : await this.deps.clickhouse.rows(row, query, { params });
+    this.generations = Map.groupBy(rows, ({ stream }) => stream);
+  }
+
+  async note(stream: string, queue: Queue): Promise<boolean> {
+    if (this.id === undefined || !queue.exists) return false;
+    const known = this.generations.get(stream)?.at(-1);
+    if (known === undefined || queue.last >= known.last_seen) {
+      this.short.delete(stream);
+      const isSame = known?.last_seen === queue.last && known.floor_seen >= floorOf(queue);
+      if (!isSame || known.seconds > keptSeconds)
+        await this.write(stream, known?.generation ?? 0, known?.began_with ?? 0, queue);
+      return known !== undefined && known.generation > 0 && known.since_seconds < oftenSeconds / 10;
+    }
+    const before = this.short.get(stream);
+    if (before?.generation !== known.generation)
+      this.short.set(stream, { generation: known.generation, end: queue.last });
+    else {
+      await this.write(stream, known.generation + 1, Math.min(before.end, queue.last), queue);
+      await this.begin();
+    }
+    return true;
+  }
+
+  async find(stream: string, { queue, held, redrives }: StreamNow, found: FoundDifferences): Promise<void> {
+    const generations = this.generations.get(stream) ?? [];
+    const stretches = stretchesOf(generations);
+    const isLate = this.deps.elapsed() - (this.foundAt.get(stream) ?? Number.NEGATIVE_INFINITY) >= seldomMs;
+    const isFresh = (generations.at(-1)?.since_seconds ?? 0) < oftenSeconds;
+    if (stretches.length === 0 || !(isFresh || isLate)) return;
+    const isKnown = [...found.all].some((each) => each.stream === stream && isOfEnds(each));
+    // Of messages that were not read it is not known which ones are later ones under the numbers of lost ones.
+    if (isKnown && held === undefined && stretches.some((each) => overlapOf(each, queue) > 0)) return;
+    const differences: Difference[] = [];
+    for (const { since_at, ...stretch } of stretches) {
+      const ofLetters = redrives.map((each) => Math.min(each.messages, overlapOf(each, stretch)));
+      const there =
+        held === undefined
+          ? Math.min(queue.messages, overlapOf(stretch, queue))
+          : held.filter(({ sequence, life }) => isIn(stretch, sequence, life)).length;
+      const nameless = await countNameless(this.deps.clickhouse, stream, stretch);
+      const messages = ofLetters.reduce((left, each) => left - each, nameless - there);
+      const owner = { pipeline: pipelineOf(stream), dataId: 0, appId: 0, items: 0 };
+      const minute = 60 * Math.floor(since_at / 60) + endsSecond;
+      differences.push({
+        kind: 'lost_in_the_stream',
+        stream,
+        ...owner,
+        minute,
+        messages: Math.max(0, messages),
+      });
+    }
+    const minutes = new Set(differences.map(({ minute }) => minute));
+    await found.replace(
+      (each) => each.stream === stream && isOfEnds(each) && minutes.has(each.minute),
+      mergeEqual(differences).filter(({ messages }) => messages > 0),
+    );
+    this.foundAt.set(stream, this.deps.elapsed());
+  }
+
+  private async write(stream: string, generation: number, began: number, queue: Queue): Promise<void> {
+    // Read after the stream: every life that has published to it had begun.
+    const life = await this.deps.nats.lastLife();
+    if (life === undefined) return;
+    const end = { nats: this.id, stream, generation, began, last: queue.last, floor: floorOf(queue), life };
+    await this.deps.clickhouse.insert(`INSERT INTO ${database}.ingest_stream_ends FORMAT JSONEachRow`, [
+      Buffer.from(`${JSON.stringify(end)}\n`),
+    ]);
+  }
+}
+
+/** Whether a message is one of the stretch, and none that came under its number later. */
+const isIn = (stretch: LostStretch, sequence: number, life: number): boolean =>
+  sequence >= stretch.first && sequence <= stretch.last && life <= stretch.life;
+
+export const createStreamEnds = (deps: StreamEndsDependencies): StreamEnds => new Ends(deps);
