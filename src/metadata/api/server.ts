@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { accepts } from 'hono/accepts';
+import { keepConnection } from '../../http/room.ts';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readinessAnswer } from '../../runtime/ops-server.ts';
@@ -8,6 +9,7 @@ import { limitBody, readJson } from '../body.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { pollingPath } from '../refresh/polling-endpoint.ts';
+import { answerShared } from '../shared-answer.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import { roleAllows } from '../tokens/roles.ts';
 import { accountEndpoints } from './account-endpoints.ts';
@@ -236,6 +238,7 @@ const admit = async (
   }
   if (endpoint.needsProof === true && !isProven)
     throw new Fault('permanent', 'step_up_required', 'this call requires the admin token again');
+  if (context.env.incoming !== undefined) keepConnection(context.env.incoming);
   context.set('identity', identity);
   context.set('isAllowed', isAllowed);
 };
@@ -267,7 +270,7 @@ const endingWithCaller = (answer: Response, context: Context<ApiEnv>): Response 
 export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
   const api = new Hono<ApiEnv>();
   const endpoints = endpointsOf(deps);
-  const document = JSON.stringify(openApiDocument(endpoints));
+  const document = Buffer.from(JSON.stringify(openApiDocument(endpoints)));
   const refusals = createRefusalLog(deps.log, Date.now);
   api.use(identifyCall, async (context, next) => {
     await next();
@@ -278,7 +281,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
     const { status, body } = readinessAnswer(deps.readiness);
     return new Response(body, { status, headers: { 'Content-Type': 'application/json' } });
   });
-  api.get('/openapi.json', (context) => context.body(document, 200, { 'Content-Type': 'application/json' }));
+  api.get('/openapi.json', () => answerShared(document, 200, { 'Content-Type': 'application/json' }));
   for (const endpoint of endpoints) {
     const bytesMax = endpoint.bodyBytesMax ?? bodyBytesMaxDefault;
     api.on(
