@@ -14,6 +14,7 @@ import type { ConnectionCount } from './connections.ts';
 import { holdContinue } from './expect-continue.ts';
 import { endHandshakes, followHandshakes } from './handshakes.ts';
 import { createOpenRequests, type OpenRequests } from './open-requests.ts';
+import { createPieceCheck } from './piece-check.ts';
 import {
   answerProtocolErrors,
   type Broken,
@@ -169,21 +170,28 @@ const createTargetCheck = (): ((request: IncomingMessage) => void) => {
   };
 };
 
-/** Reads on for a while after an answer before the end of the body, then ends the connection. */
+/** Reads on for a while after an answer before the end of the body, then ends the connection; at once where its pieces cost too much. */
 const endUnreadBody = (
   request: IncomingMessage,
   response: ServerResponse,
   ended: (reason: string) => void,
 ): void => {
   const { socket } = request;
-  response.once('finish', () => {
+  // Before Node sees that the answer is complete: it drops a body that nobody has asked for, uncounted.
+  response.once('prefinish', () => {
     if (request.complete) return;
-    const timer = setTimeout(() => {
+    const end = (): void => {
       if (request.complete || socket.destroyed) return;
       ended('body_refused');
       socket.destroy();
-    }, discardMs).unref();
-    request.once('close', () => clearTimeout(timer));
+    };
+    const timer = setTimeout(end, discardMs).unref();
+    const isTooFine = createPieceCheck();
+    request
+      .on('data', ({ length }: Buffer) => {
+        if (isTooFine(length)) end();
+      })
+      .once('close', () => clearTimeout(timer));
   });
 };
 

@@ -202,6 +202,22 @@ it('more requests without an answer than a connection may have end it', async ()
   expect([seen, ended]).toEqual([3, ['pipelined']]);
 });
 
+it('a refused body in many short pieces is not read on, and one in long ones is', async () => {
+  const { port, ended } = await started((_, response) => {
+    response.writeHead(401, { 'Content-Length': 2 }).end('no');
+  }, long);
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const honest = await openRaw(port);
+  honest.send(`${head}${`400\r\n${'x'.repeat(1024)}\r\n`.repeat(5_000)}0\r\n\r\n${get()}`);
+  await honest.until(/(?: 401 [\s\S]*){2}/);
+  expect(ended).toEqual([]);
+  honest.destroy();
+  const hostile = await openRaw(port);
+  hostile.send(head + '1\r\nx\r\n'.repeat(10_000));
+  await hostile.ended;
+  expect(ended).toEqual(['body_refused']);
+});
+
 it('an announced body gets 100 Continue where the listener does not send it', async () => {
   const { port } = await started((request, response) => {
     request.resume().once('end', () => response.writeHead(200, { 'Content-Length': 2 }).end('ok'));
