@@ -98,6 +98,12 @@ const answerProblem = (problem: Problem, headers: Record<string, string> = {}): 
     },
   });
 
+/** No cache keeps what a credential brought, and no browser takes it for another type; an answer may say how it is kept. */
+const guardAnswer = ({ headers }: Response): void => {
+  if (!headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store');
+  headers.set('X-Content-Type-Options', 'nosniff');
+};
+
 /** `format` wins over Accept. */
 const wantsCsv = (context: Context): boolean => {
   const format = context.req.query('format');
@@ -115,7 +121,6 @@ const answerCsv = (text: string): Response =>
     headers: {
       'Content-Type': 'text/csv; charset=utf-8; header=present',
       'Content-Disposition': 'attachment',
-      'X-Content-Type-Options': 'nosniff',
     },
   });
 
@@ -274,6 +279,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
   const refusals = createRefusalLog(deps.log, Date.now);
   api.use(identifyCall, async (context, next) => {
     await next();
+    guardAnswer(context.res);
     deps.onAnswer(context.res.status);
   });
   api.get('/livez', () => answerJson({ body: { live: true } }));
