@@ -16,5 +16,5 @@ export const createPieceCheck = (): ((length: number) => boolean) => {
   };
 };
 
-/** What its sender is told. */
+/** The detail of its refusal. */
 export const tooManyPieces = `the body comes in more than ${piecesFree} pieces of less than ${bytesMin} bytes on the average: send larger chunks`;
