@@ -1,4 +1,4 @@
-const pieceBytes = 65_536;
+const pieceBytes = 16_384;
 
 /** Piece by piece, as its reader takes them. */
 const inPieces = (bytes: Buffer<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> => {

@@ -20,7 +20,7 @@ const limits: HttpLimits = {
 };
 const connectionsMax = 1_024;
 /** No client of the API sends a request before the answer to the last one; each may hold an answer in memory. */
-const openRequestsMax = 4;
+const openRequestsMax = 2;
 
 const problemOf = (status: ProtocolStatus | 503, code: string, detail: string) => {
   const title = STATUS_CODES[status] ?? String(status);
