@@ -12,8 +12,9 @@ import type { Duplex } from 'node:stream';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { ConnectionCount } from './connections.ts';
 import { holdContinue } from './expect-continue.ts';
-import { endHandshakes, followHandshakes, peerOf } from './handshakes.ts';
+import { endHandshakes, followHandshakes } from './handshakes.ts';
 import { createOpenRequests, type OpenRequests } from './open-requests.ts';
+import { createPieceCheck } from './piece-check.ts';
 import {
   answerProtocolErrors,
   type Broken,
@@ -24,6 +25,7 @@ import {
   type ProtocolStatus,
 } from './protocol-errors.ts';
 import { isNormalTarget, unknownTarget } from './request-target.ts';
+import { createRoom, type Room } from './room.ts';
 
 /** Limits of each connection. Times in ms; 0 = no limit. */
 export type HttpLimits = {
@@ -35,6 +37,8 @@ export type HttpLimits = {
   readonly idleTimeoutMs: number;
   /** Without a byte in either direction during a request or its answer. */
   readonly stallTimeoutMs: number;
+  /** The same until the answer to a kept request (see `keepConnection`) is complete; without it, as for any other. */
+  readonly keptStallTimeoutMs?: number;
   readonly headerBytesMax: number;
 };
 
@@ -61,8 +65,10 @@ export type LimitedServer = ProtocolAnswers & {
   readonly awaited?: () => (request: IncomingMessage) => boolean;
   /** The listener itself requests the body (see `sendContinue`); without it, every client gets 100 at once. */
   readonly holdsContinue?: true;
-  /** A connection too many takes the place of the oldest that has no request under way, as long as there is one. */
+  /** A connection too many takes the place of the oldest that is not kept (see `keepConnection`), as long as there is one. */
   readonly makesRoom?: true;
+  /** Requests of one connection without an answer: more end it. */
+  readonly openRequestsMax?: number;
   /** Called for each connection that the server refuses or ends, with the reason. */
   readonly onEnded?: (reason: string) => void;
   /** Called for each connection that opens (1) and closes (-1). */
@@ -89,12 +95,10 @@ export const bodyPatience: BodyPatience = { laggardsMs: 1_000, allMs: 10_000 };
 
 const sweepMs = 50;
 
-/** Requests of one connection without an answer: more end it. Pipelining by hand or by a bench stays far below. */
-const openRequestsMax = 128;
+/** Pipelining by hand or by a bench stays far below. */
+const openRequestsMaxDefault = 128;
 /** How long the rest of a refused body is read, so that its sender can read the answer. */
 const discardMs = 10_000;
-/** How long a connection beyond the limit may take to send the request that gets the answer 503. */
-const refusedMs = 5000;
 
 const optionsOf = ({ headersTimeoutMs, requestTimeoutMs, ...limits }: HttpLimits): ServerOptions => {
   const times = [headersTimeoutMs, requestTimeoutMs].filter((time) => time > 0);
@@ -166,85 +170,35 @@ const createTargetCheck = (): ((request: IncomingMessage) => void) => {
   };
 };
 
-/** Reads on for a while after an answer before the end of the body, then ends the connection. */
+/** Reads on for a while after an answer before the end of the body, then ends the connection; at once where its pieces cost too much. */
 const endUnreadBody = (
   request: IncomingMessage,
   response: ServerResponse,
   ended: (reason: string) => void,
 ): void => {
   const { socket } = request;
-  response.once('finish', () => {
+  // Before Node sees that the answer is complete: it drops a body that nobody has asked for, uncounted.
+  response.once('prefinish', () => {
     if (request.complete) return;
-    const timer = setTimeout(() => {
+    const end = (): void => {
       if (request.complete || socket.destroyed) return;
       ended('body_refused');
       socket.destroy();
-    }, discardMs).unref();
-    request.once('close', () => clearTimeout(timer));
+    };
+    const timer = setTimeout(end, discardMs).unref();
+    const isTooFine = createPieceCheck();
+    request
+      .on('data', ({ length }: Buffer) => {
+        if (isTooFine(length)) end();
+      })
+      .once('close', () => clearTimeout(timer));
   });
-};
-
-/** The connections of a server: those without a request under way, and those too many that wait for their answer. */
-const createRoom = (
-  connections: ConnectionCount,
-  open: OpenRequests,
-  makesRoom: boolean,
-  ended: (reason: string) => void,
-) => {
-  /** By peer, because TLS has a socket of its own over the counted one. */
-  const refused = new Set<string>();
-  /** The oldest first; kept where they may have to make room. */
-  const idle = new Set<Socket>();
-
-  const make = (): void => {
-    const [oldest] = idle;
-    if (oldest === undefined) return;
-    idle.delete(oldest);
-    ended('connections_max');
-    connections.release(oldest);
-    oldest.destroy();
-  };
-
-  const refuse = (socket: Socket): void => {
-    const peer = peerOf(socket);
-    const timer = setTimeout(() => socket.destroy(), refusedMs);
-    refused.add(peer);
-    socket.once('close', () => {
-      clearTimeout(timer);
-      refused.delete(peer);
-    });
-  };
-
-  return {
-    admit: (socket: Socket): void => {
-      if (makesRoom && connections.isFull) make();
-      const admission = connections.admit(socket);
-      if (admission.kind === 'taken') {
-        if (!makesRoom) return;
-        idle.add(socket);
-        socket.once('close', () => idle.delete(socket));
-        return;
-      }
-      ended(admission.reason);
-      if (admission.kind === 'end') socket.destroy();
-      else refuse(socket);
-    },
-    isRefused: (socket: Socket): boolean => refused.size > 0 && refused.has(peerOf(socket)),
-    /** A request of this connection begins. */
-    begin: (socket: Socket, response: ServerResponse): void => {
-      if (!makesRoom) return;
-      idle.delete(socket);
-      response.once('close', () => {
-        if (open.count(socket) === 0 && !socket.destroyed) idle.add(socket);
-      });
-    },
-  };
 };
 
 /** Calls the listener with requests that are within their limits, and answers the others. */
 const createServe = (
-  { listener, protocolAnswer, overloadAnswer }: LimitedServer,
-  room: ReturnType<typeof createRoom>,
+  { listener, protocolAnswer, overloadAnswer, openRequestsMax = openRequestsMaxDefault }: LimitedServer,
+  room: Room,
   open: OpenRequests,
   ended: (reason: string) => void,
 ): RequestListener => {
@@ -270,7 +224,7 @@ const createServe = (
       socket.destroy();
       return;
     }
-    room.begin(socket, response);
+    room.begin(request, response);
     endUnreadBody(request, response, ended);
     listener(request, response);
   };
@@ -316,7 +270,8 @@ const createEndArriving =
 export const createLimitedServer = (owner: LimitedServer, { limits, connections, tls }: Limits): Server => {
   const { holdsContinue, makesRoom, onEnded: ended = () => {}, onConnections } = owner;
   const open = createOpenRequests();
-  const room = createRoom(connections, open, makesRoom === true, ended);
+  const { stallTimeoutMs, keptStallTimeoutMs = stallTimeoutMs } = limits;
+  const room = createRoom(connections, makesRoom && { stallTimeoutMs, keptStallTimeoutMs }, ended);
   const serve = createServe(owner, room, open, ended);
   const end: End = (socket, reason, status, fault) => {
     ended(reason);
@@ -328,7 +283,7 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
   server.maxHeadersCount = 0;
   // A client that ends its side after the request has stored something, and waits for the answer.
   Object.assign(server, { httpAllowHalfOpen: true });
-  server.timeout = limits.stallTimeoutMs;
+  server.timeout = stallTimeoutMs;
 
   server.on('connection', (socket: Socket) => {
     onConnections?.(1);

@@ -149,6 +149,9 @@ export const createPatience = (now = () => performance.now()): Patience => {
   };
 };
 
+/** The code of a publish of which NATS refused a part, while another one may be stored. */
+export const partlyStored = 'partly_stored';
+
 /** The refusal that matches an error. Throws the error again when it is a defect. */
 export const refusalOf = (error: unknown): Refused => {
   if (error instanceof Refused) return error;
@@ -156,6 +159,8 @@ export const refusalOf = (error: unknown): Refused => {
   if (isTooLarge(error)) return new Refused('message_too_large', error.message);
   if (error.code === tooManyLookUps) return notStored(error.message, { isOwnFault: true });
   if (error.code === recordUnreadable) return notStored(error.message);
+  if (error.code === partlyStored)
+    return new Refused('unconfirmed', error.message, { headers: retryAfter(2) });
   // A failure before the publish (KV, NATS) has stored nothing.
   return error.code === 'unconfirmed'
     ? new Refused('unconfirmed', '', { headers: retryAfter(2) })

@@ -8,6 +8,7 @@ import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import type { TraceSpan } from '../telemetry/tracing.ts';
 import { envelopeVersion, type Section, sectionsLength } from '../wire/frame.ts';
 import { bookFailed, bookPublished, storesNothing } from './booking.ts';
+import { partlyStored } from './refused.ts';
 import type { RequestTraces } from './request-traces.ts';
 
 /** A message on its way to the bus. */
@@ -41,14 +42,15 @@ export type RequestPublisher = {
     deadlineAt: number,
   ): Promise<boolean>;
   /**
-   * Publishes the messages of one request: all of them are stored or none. A request with a name may be repeated: its messages are
-   * published one by one, and each one that was stored before is recognised. True when all of them were. Rejects with the
-   * publisher's Faults: `not_stored` and `message_too_large` only when nothing of the request was stored.
+   * Publishes the messages of one request. Without a name all of them are stored or none. A request with a name may be repeated: its
+   * messages are published one by one, and each one that was stored before is recognised. True when all of them were. Rejects with the
+   * publisher's Faults: `not_stored` and `message_too_large` only when nothing of the request was stored; and with `partly_stored` where
+   * NATS refused a part of it, and another part may be stored: a repeat stores the rest.
    */
   publishAll(messages: readonly Outgoing[], isNamed: boolean, deadlineAt: number): Promise<boolean>;
 };
 
-/** Whether all messages were stored before. Throws `unconfirmed` where some may be stored and others are not. */
+/** Whether all messages were stored before. Throws `partly_stored` where some may be stored and others are not, `unconfirmed` where all may be. */
 const outcomeOf = (results: readonly PromiseSettledResult<boolean>[]): boolean => {
   const failed = results.filter((result) => result.status === 'rejected');
   const fault: unknown = failed[0]?.reason;
@@ -57,9 +59,12 @@ const outcomeOf = (results: readonly PromiseSettledResult<boolean>[]): boolean =
     return results.length > 0 && results.every((result) => result.status === 'fulfilled' && result.value);
   const isNothingStored =
     failed.length === results.length && failed.every(({ reason }) => storesNothing(reason));
-  throw isNothingStored
-    ? fault
-    : new Fault('transient', 'unconfirmed', 'NATS did not confirm a part of the request', fault);
+  if (isNothingStored) throw fault;
+  const refused = failed.filter(({ reason }) => storesNothing(reason)).length;
+  if (refused === 0)
+    throw new Fault('transient', 'unconfirmed', 'NATS did not confirm a part of the request', fault);
+  const what = `NATS took ${refused} of its ${results.length} messages not`;
+  throw new Fault('transient', partlyStored, `${what}, a repeat stores what is missing`, fault);
 };
 
 const bytesOf = (messages: readonly Outgoing[]): number =>

@@ -8,6 +8,7 @@ import { pathOf } from '../http/request-target.ts';
 import { metersIn } from '../telemetry/meters.ts';
 import type { Readiness, ReadyChecks } from './checks.ts';
 import { listen } from './listen.ts';
+import { createScrapes } from './scrapes.ts';
 
 const reasonsOf = (checks: ReadyChecks): Record<string, string> => {
   const reasons: Record<string, string> = {};
@@ -70,10 +71,11 @@ const limits: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 10_000,
   idleTimeoutMs: 75_000,
-  stallTimeoutMs: 30_000,
+  stallTimeoutMs: 10_000,
   headerBytesMax: 8_192,
 };
 const connectionsMax = 256;
+const openRequestsMax = 4;
 
 const plainText = { 'Content-Type': 'text/plain' };
 const protocolAnswer: ProtocolAnswer = (status) => ({
@@ -94,9 +96,10 @@ export const startOpsServer = async (options: {
   readiness: Readiness;
 }): Promise<{ port: number; stop(): Promise<void> }> => {
   exposeReadiness(options.registry, options.readiness);
+  const scrape = createScrapes(options.registry);
   const listener: RequestListener = (request, response) => {
     const path = pathOf(request.url ?? '');
-    const answer = (status: number, type: string, body: string): void => {
+    const answer = (status: number, type: string, body: string | Buffer): void => {
       response
         .writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) })
         .end(body);
@@ -108,7 +111,7 @@ export const startOpsServer = async (options: {
       return answer(status, 'application/json', body);
     }
     if (path === '/metrics') {
-      options.registry.metrics().then(
+      scrape().then(
         (text) => answer(200, options.registry.contentType, text),
         () => answer(500, 'text/plain', 'internal error; see the log\n'),
       );
@@ -117,7 +120,7 @@ export const startOpsServer = async (options: {
     answer(404, 'text/plain', 'unknown path: use /livez, /readyz or /metrics\n');
   };
   const server = createLimitedServer(
-    { listener, protocolAnswer, overloadAnswer, makesRoom: true },
+    { listener, protocolAnswer, overloadAnswer, makesRoom: true, openRequestsMax },
     {
       limits,
       connections: createConnectionCount({

@@ -115,7 +115,7 @@ describe('while NATS hangs, a request is answered 503 by its deadline', () => {
     );
     expect(answers.map(({ status }) => status)).toEqual([503, 503]);
     expect(answers.map(({ text }) => text)).toEqual([
-      expect.stringContaining('not confirmed in time'),
+      expect.stringContaining('not all of it was confirmed in time'),
       expect.stringContaining('nothing was stored'),
     ]);
     for (const { ms } of answers) expect(ms).toBeLessThan(answerMsMax);

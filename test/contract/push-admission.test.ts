@@ -323,6 +323,35 @@ describe('a bus that does not take a request', () => {
     },
   );
 
+  // Its messages are published one by one, so that a repeat finds each one: a part of them may be stored, and the answer says so.
+  it('because its stream is full behind the first messages of a request with a key says so, and the repeat stores the rest once', async () => {
+    const own = await on.report();
+    await on.push(own, [{ metrics: { cpu: 0 }, timestamp }]);
+    const target = 'x'.repeat(2_000);
+    const points = Array.from({ length: 1_500 }, (_, cpu) => ({
+      metrics: { cpu },
+      target,
+      timestamp: timestamp + cpu,
+    }));
+    const bus = await connectBus(on.stack.engines.nats.url, 'test');
+    try {
+      // A message of this push has 1 MB.
+      const restore = await limitStream(bus, 'METRICS', 1_500_000);
+      const refused = await on.push(own, points, key);
+      expect([refused.status, refused.json]).toMatchObject([503, { reason: 'unconfirmed' }]);
+      expect(refused.text).toMatch(/NATS took \d of its \d messages not, a repeat stores what is missing/);
+      await restore();
+    } finally {
+      await bus.close();
+    }
+    expect((await on.push(own, points, key)).text).toBe(plainSuccess);
+    const rows = await on.storedRows(own);
+    expect(rows.map(({ cpu }) => Number(cpu)).toSorted((a, b) => a - b)).toEqual([
+      0,
+      ...points.map(({ metrics }) => metrics.cpu),
+    ]);
+  });
+
   // The publish may have been stored: only with the key can the sender try again without storing it twice.
   it('because it does not answer makes it unconfirmed, and with its key it is stored once after all', async () => {
     const own = await on.report();

@@ -172,7 +172,7 @@ const exportWire = (claim: Claim, world: World, isJson: boolean, isPacked: boole
 const reasonIn = (text: string): string => {
   const told = /"reason":"(\w+)"/.exec(text)?.[1];
   if (told !== undefined) return told;
-  if (text.includes('not confirmed in time')) return 'unconfirmed';
+  if (text.includes('not all of it was confirmed')) return 'unconfirmed';
   return text.includes('nothing was stored') ? 'not_stored' : '';
 };
 

@@ -426,6 +426,25 @@ const connectForAWhile = async () => {
   };
 };
 
+it('answers of the API are kept by no cache and taken for no other type, also where they are refused', async () => {
+  const visitor = await visitorWith((await issue('admin')).token);
+  for (const path of [
+    '/api/v1/custom-reports',
+    '/api/v1/export',
+    '/api/v1/nothing',
+    '/openapi.json',
+    '/livez',
+  ])
+    expect((await visitor.ask('GET', path)).headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+  expect(await createVisitor(metadata.url).ask('GET', '/api/v1/export')).toMatchObject({
+    status: 401,
+    headers: { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+  });
+});
+
 describe('the files of the console', () => {
   const get = (path: string, headers = {}) =>
     createVisitor(metadata.url).ask('GET', path, undefined, headers);

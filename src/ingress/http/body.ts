@@ -1,5 +1,6 @@
 import { sendContinue } from '../../http/expect-continue.ts';
 import type { Incoming } from '../../http/incoming.ts';
+import { createPieceCheck, tooManyPieces } from '../../http/piece-check.ts';
 import { Fault } from '../../model/fault.ts';
 import { notStored, Refused } from '../refused.ts';
 import type { BytesInFlight } from './admission.ts';
@@ -15,6 +16,7 @@ export type BodyProblem = {
     | 'encoding_corrupt'
     | 'not_stored'
     | 'aborted'
+    | 'protocol_error'
     /** The watcher of the body stopped it, and knows the reason. */
     | 'unwanted';
   readonly detail: string;
@@ -129,6 +131,7 @@ const collect = (
   new Promise((resolve) => {
     let pieces = new Pieces();
     const pace = createPace(performance.now());
+    const isTooFine = createPieceCheck();
     const finish = (result: Buffer | BodyProblem | Refused): void => {
       unwatch();
       request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onGone);
@@ -147,7 +150,9 @@ const collect = (
           reason: 'body_too_large',
           detail: `more than ${bytesMax} bytes as sent, the limit is ${bytesMax}`,
         });
-      } else if (!room.take(chunk.length)) finish(noRoom);
+      } else if (isTooFine(chunk.length) && room.isStranger())
+        finish({ reason: 'protocol_error', detail: tooManyPieces });
+      else if (!room.take(chunk.length)) finish(noRoom);
       else if (see(chunk)) pieces.add(chunk);
       else finish(unwanted);
     };

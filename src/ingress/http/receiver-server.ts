@@ -4,6 +4,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import { awaitsContinue } from '../../http/expect-continue.ts';
 import { createLimitedServer, type Limits } from '../../http/limited-server.ts';
+import { createPieceCheck } from '../../http/piece-check.ts';
 import { type Broken, hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
 import type { IngressMetrics } from '../../telemetry/ingress-metrics.ts';
@@ -57,18 +58,22 @@ type Env = { Bindings: HttpBindings };
 const restMs = 10_000;
 
 /**
- * Resolves once the body has arrived, or its sender has disconnected or is too slow. A connection that must close is closed with
+ * Resolves once the body has arrived, or its sender has disconnected, is too slow or sends pieces that are too short. A connection that must close is closed with
  * the answer: a close in mid-body would cost the sender the answer.
  */
 const bodyIsThere = (request: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(done, restMs);
+    const isTooFine = createPieceCheck();
+    const onData = ({ length }: Buffer): void => {
+      if (isTooFine(length)) done();
+    };
     function done(): void {
       clearTimeout(timer);
-      request.off('end', done).off('close', done).off('error', done);
+      request.off('data', onData).off('end', done).off('close', done).off('error', done);
       resolve();
     }
-    request.once('end', done).once('close', done).once('error', done).resume();
+    request.on('data', onData).once('end', done).once('close', done).once('error', done).resume();
   });
 
 /** Whether the rest of the body comes: a client may wait for 100 Continue before it sends any, but it need not. */

@@ -27,8 +27,8 @@ export type ItemsRequest = {
 export type ItemsPublisher = {
   /**
    * Resolves after the PubAck of every message; true when every one of them was stored before (the request is a duplicate). With a
-   * name, all of the request is stored or nothing. Rejects with the publisher's Faults: `not_stored` and `message_too_large` only
-   * when nothing of the request was stored.
+   * name, each try stores what is missing; without one, all of the request is stored or nothing. Rejects with the Faults of
+   * `RequestPublisher`: `not_stored` and `message_too_large` only when nothing of the request was stored.
    */
   publish(request: ItemsRequest): Promise<boolean>;
 };

@@ -29,7 +29,8 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
   too_many_failures: (detail) =>
     `${withDetail('this address sends too many requests without a valid write token', detail)}; check the token, and wait for the seconds in Retry-After`,
   not_stored: (detail) => withDetail('nothing was stored, retry the request', detail),
-  unconfirmed: () => 'published, but not confirmed in time: retry with the same bytes, they are stored once',
+  unconfirmed: (detail) =>
+    `${withDetail('published, but not all of it was confirmed in time', detail)}; retry with the same bytes, they are stored once`,
   path_unknown: () => `unknown path: send to ${paths}`,
   method_not_allowed: (path) => `${path} accepts only POST`,
   protocol_error: (detail) => withDetail('malformed HTTP request', detail),

@@ -9,15 +9,18 @@ import type { Log } from '../../telemetry/log.ts';
 import type { TlsMetrics } from '../../telemetry/shared-metrics.ts';
 import type { Problem } from '../problem.ts';
 
-/** The limits of one client of the admin API, also of a TLS handshake. The longest call, an import, sends nothing while it creates tables. */
+/** The limits of one client of the admin API, also of a TLS handshake. The longest call, an import, is silent while it creates tables. */
 const limits: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   idleTimeoutMs: 75_000,
-  stallTimeoutMs: 900_000,
+  stallTimeoutMs: 10_000,
+  keptStallTimeoutMs: 900_000,
   headerBytesMax: 16_384,
 };
 const connectionsMax = 1_024;
+/** No client of the API sends a request before the answer to the last one; each may hold an answer in memory. */
+const openRequestsMax = 2;
 
 const problemOf = (status: ProtocolStatus | 503, code: string, detail: string) => {
   const title = STATUS_CODES[status] ?? String(status);
@@ -44,6 +47,7 @@ export const createApiServer = (fetch: Parameters<typeof getRequestListener>[0],
       protocolAnswer,
       overloadAnswer,
       makesRoom: true,
+      openRequestsMax,
     },
     {
       limits,

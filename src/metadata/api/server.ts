@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { accepts } from 'hono/accepts';
+import { keepConnection } from '../../http/room.ts';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readinessAnswer } from '../../runtime/ops-server.ts';
@@ -8,6 +9,7 @@ import { limitBody, readJson } from '../body.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { pollingPath } from '../refresh/polling-endpoint.ts';
+import { answerShared } from '../shared-answer.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import { roleAllows } from '../tokens/roles.ts';
 import { accountEndpoints } from './account-endpoints.ts';
@@ -96,6 +98,12 @@ const answerProblem = (problem: Problem, headers: Record<string, string> = {}): 
     },
   });
 
+/** No cache keeps what a credential brought, and no browser takes it for another type; an answer may say how it is kept. */
+const guardAnswer = ({ headers }: Response): void => {
+  if (!headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store');
+  headers.set('X-Content-Type-Options', 'nosniff');
+};
+
 /** `format` wins over Accept. */
 const wantsCsv = (context: Context): boolean => {
   const format = context.req.query('format');
@@ -113,7 +121,6 @@ const answerCsv = (text: string): Response =>
     headers: {
       'Content-Type': 'text/csv; charset=utf-8; header=present',
       'Content-Disposition': 'attachment',
-      'X-Content-Type-Options': 'nosniff',
     },
   });
 
@@ -236,6 +243,7 @@ const admit = async (
   }
   if (endpoint.needsProof === true && !isProven)
     throw new Fault('permanent', 'step_up_required', 'this call requires the admin token again');
+  if (context.env.incoming !== undefined) keepConnection(context.env.incoming);
   context.set('identity', identity);
   context.set('isAllowed', isAllowed);
 };
@@ -267,10 +275,11 @@ const endingWithCaller = (answer: Response, context: Context<ApiEnv>): Response 
 export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
   const api = new Hono<ApiEnv>();
   const endpoints = endpointsOf(deps);
-  const document = JSON.stringify(openApiDocument(endpoints));
+  const document = Buffer.from(JSON.stringify(openApiDocument(endpoints)));
   const refusals = createRefusalLog(deps.log, Date.now);
   api.use(identifyCall, async (context, next) => {
     await next();
+    guardAnswer(context.res);
     deps.onAnswer(context.res.status);
   });
   api.get('/livez', () => answerJson({ body: { live: true } }));
@@ -278,7 +287,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
     const { status, body } = readinessAnswer(deps.readiness);
     return new Response(body, { status, headers: { 'Content-Type': 'application/json' } });
   });
-  api.get('/openapi.json', (context) => context.body(document, 200, { 'Content-Type': 'application/json' }));
+  api.get('/openapi.json', () => answerShared(document, 200, { 'Content-Type': 'application/json' }));
   for (const endpoint of endpoints) {
     const bytesMax = endpoint.bodyBytesMax ?? bodyBytesMaxDefault;
     api.on(

@@ -1,3 +1,4 @@
+import { networkOf } from '../../http/client-address.ts';
 import { setNewest } from '../../model/bounded-map.ts';
 import { Fault } from '../../model/fault.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
@@ -18,7 +19,7 @@ export type Attempt = {
 
 /** The attempts to log in. */
 export type Attempts = {
-  /** Undefined after ten attempts of this address within a minute that failed or are under way. */
+  /** Undefined after ten attempts of the network of this address (`networkOf`) within a minute that failed or are under way. */
   begin(address: string): Attempt | undefined;
 };
 
@@ -65,7 +66,7 @@ export const createAttempts = (now: () => number = () => performance.now()): Att
   let noted = noWindow;
   return {
     begin: (address) => {
-      const window = windowOf(byAddress, address, now());
+      const window = windowOf(byAddress, networkOf(address), now());
       if (window.count >= perAddressMax) return undefined;
       window.count++;
       return {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { answerShared } from '../shared-answer.ts';
 
 type Content = {
   readonly type: string;
@@ -68,15 +69,12 @@ const answerOf = (
   cacheControl: string,
   isZipped: boolean,
 ): Response =>
-  new Response(isZipped ? zipped : plain, {
-    status,
-    headers: {
-      ...protection,
-      'Content-Type': type,
-      'Cache-Control': cacheControl,
-      Vary: 'Accept-Encoding',
-      ...(isZipped ? { 'Content-Encoding': 'gzip' } : {}),
-    },
+  answerShared(isZipped ? zipped : plain, status, {
+    ...protection,
+    'Content-Type': type,
+    'Cache-Control': cacheControl,
+    Vary: 'Accept-Encoding',
+    ...(isZipped ? { 'Content-Encoding': 'gzip' } : {}),
   });
 
 // The name of an asset has its hash.

@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { z } from 'zod';
 import type { TrustedProxies } from '../../http/client-address.ts';
+import { keepConnection } from '../../http/room.ts';
 import { Fault } from '../../model/fault.ts';
 import type { ApiEnv } from '../api/env.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -172,6 +173,7 @@ export const createLogIn = (deps: LogInDeps): LogIn => {
     const { visitor, cookie } = visitOf(context, trustedProxies);
     const session = cookie === undefined ? undefined : await sessions.find(cookie);
     if (cookie === undefined || session === undefined) throw noSession();
+    keepConnection(requestOf(context));
     return { visitor, cookie, session };
   };
   return {
@@ -182,6 +184,7 @@ export const createLogIn = (deps: LogInDeps): LogIn => {
       // Without a cookie, too: another origin must not log a browser in either.
       requireSameOrigin(requestOf(context), visitor);
       const owner = await ownerOf(visitor, await readProof(context));
+      keepConnection(requestOf(context));
       countLogIn(owner);
       const { token_id, role } = owner;
       const call = { actor: actorOf(owner), action: 'console.login', target: { kind: 'console_session' } };

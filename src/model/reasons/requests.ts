@@ -67,7 +67,7 @@ export const requestReasons = [
   ],
   [
     'unconfirmed',
-    'the request was published, but its storage was not confirmed in time',
+    'the request was published, but not all of it was confirmed in time',
     'send again with the same Idempotency-Key; without one it may be stored twice',
   ],
 ] as const;

@@ -1,9 +1,14 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { RequestListener, Server } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { createConnectionCount } from '../../../src/http/connections.ts';
-import { createLimitedServer, type HttpLimits } from '../../../src/http/limited-server.ts';
+import { type Certificate, createLimitedServer, type HttpLimits } from '../../../src/http/limited-server.ts';
+import { keepConnection } from '../../../src/http/room.ts';
 import { answersIn, exchange, openRaw, type RawConnection } from '../../support/http/raw-client.ts';
+import { makeAuthority, makeCertificate } from '../../support/stack/certificates.ts';
 
 const short: HttpLimits = {
   headersTimeoutMs: 200,
@@ -25,7 +30,13 @@ afterEach(async () => {
   await new Promise((resolve) => server?.close(resolve));
 });
 
-const started = async (listener: RequestListener, limits: HttpLimits, connectionsMax = 0) => {
+type More = { connectionsMax?: number; openRequestsMax?: number; tls?: Certificate | undefined };
+
+const started = async (
+  listener: RequestListener,
+  limits: HttpLimits,
+  { connectionsMax = 0, openRequestsMax = 128, tls }: More = {},
+) => {
   const ended: string[] = [];
   const answer = (text: string) => ({ body: text, headers: { 'Content-Type': 'text/plain' } });
   server = createLimitedServer(
@@ -34,10 +45,12 @@ const started = async (listener: RequestListener, limits: HttpLimits, connection
       protocolAnswer: (status) => answer(String(status)),
       overloadAnswer: () => answer('full'),
       makesRoom: true,
+      openRequestsMax,
       onEnded: (reason) => ended.push(reason),
     },
     {
       limits,
+      tls,
       connections: createConnectionCount({ connectionsMax, addressConnectionsMax: 0, isExempt: () => false }),
     },
   );
@@ -75,64 +88,134 @@ it.each(['HTTP://a/v1/traces', 'Http://a/v1/traces', 'http://a/v1/traces'])(
   },
 );
 
-describe('where a connection too many takes the place of one that has no request under way', () => {
-  let waiting = 0;
-  const ok: RequestListener = (request, response) => {
-    if (request.url === '/wait') waiting++;
-    else response.writeHead(200, { 'Content-Length': 2 }).end('ok');
-  };
+const folder = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const authority = makeAuthority(folder, 'authority');
+const { cert, key } = makeCertificate(folder, 'own', authority);
+const certificate: Certificate = { options: { cert, key }, onChange: () => {} };
 
-  /** Connections whose answers are due, and never come. */
-  const holding = async (port: number, count: number): Promise<RawConnection[]> => {
-    waiting = 0;
-    const all = await Promise.all(Array.from({ length: count }, () => openRaw(port)));
-    for (const connection of all) connection.send(get('/wait'));
-    await expect.poll(() => waiting).toBe(count);
-    return all;
-  };
+describe.each([
+  ['plain', undefined, {}],
+  ['over TLS', certificate, { tls: { ca: authority.cert } }],
+] as const)(
+  '%s, where a connection too many takes the place of one whose sender has shown no credential',
+  (_, tls, options) => {
+    let waiting = 0;
+    const ok: RequestListener = (request, response) => {
+      const { url } = request;
+      if (url === '/admitted') keepConnection(request);
+      if (url === '/admitted' || url === '/wait') waiting++;
+      else if (request.method === 'GET') response.writeHead(200, { 'Content-Length': 2 }).end('ok');
+    };
+    const serve = (connectionsMax: number, limits = long) => started(ok, limits, { connectionsMax, tls });
 
-  const halfOpen = async (port: number): Promise<RawConnection> => {
-    const connection = await openRaw(port);
-    connection.send('GET / HTTP/1.1\r\nX: ');
-    return connection;
-  };
+    /** Connections whose answers are due, and never come. */
+    const holding = async (port: number, count: number, path = '/admitted'): Promise<RawConnection[]> => {
+      waiting = 0;
+      const all = await Promise.all(Array.from({ length: count }, () => openRaw(port, options)));
+      for (const connection of all) connection.send(get(path));
+      await expect.poll(() => waiting).toBe(count);
+      return all;
+    };
 
-  it('half a header blocks no other client, and the oldest is closed first', async () => {
-    const { port, ended } = await started(ok, long, 3);
-    const held = [await halfOpen(port), await halfOpen(port), await halfOpen(port)];
-    for (let count = 0; count < 10; count++) {
-      const [answer] = answersIn(await exchange(port, get('/', 'Connection: close\r\n')));
-      expect(answer?.status).toBe(200);
-    }
-    expect(await held[0]?.ended).toBe('');
-    expect(ended).toEqual(['connections_max']);
-    expect(held.slice(1).map(({ socket }) => socket.destroyed)).toEqual([false, false]);
-    for (const connection of held) connection.destroy();
-  });
+    const opened = async (port: number, text: string): Promise<RawConnection> => {
+      const connection = await openRaw(port, options);
+      connection.send(text);
+      return connection;
+    };
+    const asked = async (port: number) => {
+      const [answer] = answersIn(await exchange(port, get('/', 'Connection: close\r\n'), options));
+      return answer;
+    };
 
-  it('one that was answered and is kept goes too, and one whose answer is due does not', async () => {
-    const { port } = await started(ok, long, 3);
-    const busy = await holding(port, 2);
-    const kept = await openRaw(port);
-    kept.send(get());
-    await kept.until('ok');
-    const [answer] = answersIn(await exchange(port, get('/', 'Connection: close\r\n')));
-    expect(answer?.status).toBe(200);
-    await kept.ended;
-    expect(busy.map(({ socket, text }) => [socket.destroyed, text])).toEqual([
-      [false, ''],
-      [false, ''],
-    ]);
-    for (const connection of busy) connection.destroy();
-  });
+    it.each([
+      ['half a header', 'GET / HTTP/1.1\r\nX: '],
+      ['half a body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx'],
+      ['a request that is not answered', get('/wait')],
+    ])('%s blocks no other client, and the oldest is closed first', async (_what, text) => {
+      const { port, ended } = await serve(3);
+      const held = [await opened(port, text), await opened(port, text), await opened(port, text)];
+      for (let count = 0; count < 10; count++) expect((await asked(port))?.status).toBe(200);
+      expect(await held[0]?.ended).toBe('');
+      expect(ended).toEqual(['connections_max']);
+      expect(held.slice(1).map(({ socket }) => socket.destroyed)).toEqual([false, false]);
+      for (const connection of held) connection.destroy();
+    });
 
-  it('where none can be closed, the new one gets 503', async () => {
-    const { port, ended } = await started(ok, long, 2);
-    const busy = await holding(port, 2);
-    const [answer] = answersIn(await exchange(port, get()));
-    expect([answer?.status, answer?.body, ended]).toEqual([503, 'full', ['connections_max']]);
-    for (const connection of busy) connection.destroy();
-  });
+    it('one that was answered goes too, and one whose admitted answer is due does not', async () => {
+      const { port } = await serve(3);
+      const busy = await holding(port, 2);
+      const kept = await openRaw(port, options);
+      kept.send(get());
+      await kept.until('ok');
+      expect((await asked(port))?.status).toBe(200);
+      await kept.ended;
+      expect(busy.map(({ socket, text }) => [socket.destroyed, text])).toEqual([
+        [false, ''],
+        [false, ''],
+      ]);
+      for (const connection of busy) connection.destroy();
+    });
+
+    it('where none can be closed, the new one gets 503', async () => {
+      const { port, ended } = await serve(2);
+      const busy = await holding(port, 2);
+      const [answer] = answersIn(await exchange(port, get(), options));
+      expect([answer?.status, answer?.body, ended]).toEqual([503, 'full', ['connections_max']]);
+      for (const connection of busy) connection.destroy();
+    });
+
+    it('an admitted request may be silent for longer than the others', async () => {
+      const limits = { ...long, stallTimeoutMs: 100, keptStallTimeoutMs: 60_000 };
+      const { port, ended } = await serve(0, limits);
+      const [admitted] = await holding(port, 1);
+      const [other] = await holding(port, 1, '/wait');
+      expect(await other?.ended).toBe('');
+      expect([ended, admitted?.socket.destroyed]).toEqual([['stalled'], false]);
+      admitted?.destroy();
+    });
+  },
+);
+
+it('an admitted answer that nobody reads is not held for longer than any other', async () => {
+  const answered = Promise.withResolvers<void>();
+  const { port, ended } = await started(
+    (request, response) => {
+      keepConnection(request);
+      response.end(Buffer.alloc(64 * 2 ** 20));
+      answered.resolve();
+    },
+    { ...long, stallTimeoutMs: 100, keptStallTimeoutMs: 600_000 },
+  );
+  const connection = await openRaw(port);
+  connection.socket.pause();
+  connection.send(get());
+  await answered.promise;
+  await expect.poll(() => ended).toEqual(['stalled']);
+  connection.destroy();
+});
+
+it('more requests without an answer than a connection may have end it', async () => {
+  let seen = 0;
+  const { port, ended } = await started(() => seen++, long, { openRequestsMax: 3 });
+  expect(await exchange(port, get().repeat(5))).toBe('');
+  expect([seen, ended]).toEqual([3, ['pipelined']]);
+});
+
+it('a refused body in many short pieces is not read on, and one in long ones is', async () => {
+  const { port, ended } = await started((_, response) => {
+    response.writeHead(401, { 'Content-Length': 2 }).end('no');
+  }, long);
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const honest = await openRaw(port);
+  honest.send(`${head}${`400\r\n${'x'.repeat(1024)}\r\n`.repeat(5_000)}0\r\n\r\n${get()}`);
+  await honest.until(/(?: 401 [\s\S]*){2}/);
+  expect(ended).toEqual([]);
+  honest.destroy();
+  const hostile = await openRaw(port);
+  hostile.send(head + '1\r\nx\r\n'.repeat(10_000));
+  await hostile.ended;
+  expect(ended).toEqual(['body_refused']);
 });
 
 it('an announced body gets 100 Continue where the listener does not send it', async () => {

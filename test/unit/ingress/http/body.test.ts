@@ -47,6 +47,26 @@ describe('a body that arrives in pieces of one byte', () => {
   });
 });
 
+it('many short pieces are refused until a credential is seen, and a few or longer ones are not', async () => {
+  const readAs = (isKnown: boolean, pieces: readonly Buffer[]) => {
+    const request = new IncomingMessage(new Socket());
+    const inFlight = createBytesInFlight(2 ** 30, () => {});
+    const body = readBody(request, limits, inFlight, { isKnown: () => isKnown });
+    for (const piece of pieces) request.push(piece);
+    request.push(null);
+    return body;
+  };
+  const piecesOf = (count: number, bytes: number) =>
+    Array.from({ length: count }, () => Buffer.alloc(bytes, 'x'));
+  expect(await readAs(false, piecesOf(4_097, 63))).toMatchObject({ reason: 'protocol_error' });
+  for (const body of [
+    await readAs(true, piecesOf(4_097, 63)),
+    await readAs(false, piecesOf(4_097, 64)),
+    await readAs(false, piecesOf(4_096, 1)),
+  ])
+    expect(body).toHaveProperty('bytes');
+});
+
 it('a body of one piece is read without a copy', async () => {
   const { request, body } = read();
   const piece = Buffer.from('a body');

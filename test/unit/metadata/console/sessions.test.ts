@@ -196,6 +196,14 @@ describe('failed attempts to log in', () => {
     expect(attempts.begin('10.0.0.1')).toBeDefined();
   });
 
+  // One host may have all addresses of it.
+  it('are ten a minute of a network of 64 bits of IPv6', () => {
+    const attempts = createAttempts(() => 0);
+    for (let count = 0; count < 10; count++) expect(attempts.begin(`2001:db8:1:2::${count}`)).toBeDefined();
+    expect(attempts.begin('2001:db8:1:2:ffff::1')).toBeUndefined();
+    expect(attempts.begin('2001:db8:1:3::1')).toBeDefined();
+  });
+
   it('are not those that are taken back, and one of the minute before frees none of this minute', () => {
     let now = 0;
     const attempts = createAttempts(() => now);
