@@ -34,6 +34,10 @@ const copyStore = async (): Promise<void> => {
   rmSync(copy(), { recursive: true, force: true });
   cpSync(store(), copy(), { recursive: true });
   await nats.start();
+  await waitFor('the connection of this test is back', 60_000, async () => {
+    await (await on.bus.manager()).streams.info('METRICS');
+    return true;
+  });
 };
 
 const putBack = (): void => {
