@@ -11,10 +11,17 @@ import { nothing, printAnswer, printFields, printLine, printTable, timeText } fr
 
 // What the console shows of a data id, an application and the stores, for a terminal.
 
-const { minutes, limits } = activity.shape;
+const { minutes, limits, not_known_since: notKnownSince } = activity.shape;
 const activitySchema = activity.extend({
   // Missing in answers of earlier versions.
-  minutes: z.array(minutes.element.extend({ repeated_requests: z.int().default(0) })),
+  minutes: z.array(
+    minutes.element.extend({
+      repeated_requests: z.int().default(0),
+      ...{ repeated: z.int().default(0), lost: z.int().default(0) },
+      ...{ stuck: z.int().default(0), unrecorded: z.int().default(0) },
+    }),
+  ),
+  not_known_since: notKnownSince.default(null),
   // A newer metadata may have further limits.
   limits: z.array(limits.element.extend({ name: z.string() })),
 });
@@ -32,7 +39,11 @@ export const limitField = ({ name, limit, used }: Activity['limits'][number]): [
   return [name.replaceAll('_', ' '), `${count} of ${limit ?? 'any number'}`];
 };
 
-const printActivity = ({ state, last_request: last, refusals, minutes, limits }: Activity): void => {
+/** Terms of the account that are rarely anything else than 0. */
+const furtherTerms = ['repeated', 'lost', 'stuck', 'unrecorded'] as const;
+
+const printActivity = (shown: Activity): void => {
+  const { state, last_request: last, refusals, minutes, limits, not_known_since: since } = shown;
   const total = (name: keyof Activity['minutes'][number]): string =>
     String(minutes.reduce((sum, minute) => sum + minute[name], 0));
   printFields([
@@ -44,8 +55,12 @@ const printActivity = ({ state, last_request: last, refusals, minutes, limits }:
     ['stored', total('stored')],
     ['dropped', total('dropped')],
     ['dead-lettered', total('dead_lettered')],
+    ...furtherTerms.flatMap((term): [string, string][] => (total(term) === '0' ? [] : [[term, total(term)]])),
+    ...(since === null
+      ? []
+      : [['not known', `since ${timeText(since)}, newer items are not counted yet`] as [string, string]]),
     ['refused', `${total('refused_requests')} requests`],
-    ['repeated', `${total('repeated_requests')} requests, not stored again`],
+    ['duplicates', `${total('repeated_requests')} requests, not stored again`],
     ...limits.map(limitField),
   ]);
   if (refusals.length === 0) return;

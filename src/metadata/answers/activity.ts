@@ -52,6 +52,7 @@ export const activity = z
           stored: count,
           dropped: count,
           dead_lettered: count,
+          ...{ repeated: count, lost: count, stuck: count, unrecorded: count },
           refused_requests: count,
           repeated_requests: count.meta({
             description: 'Equal to an earlier request, and so not stored again',
@@ -60,6 +61,9 @@ export const activity = z
         }),
       )
       .meta({ description: 'Minutes of arrival, the oldest first; the last one has just begun' }),
+    not_known_since: count.nullable().meta({
+      description: 'As of GET /api/v1/outcomes: newer items are not counted yet. Null where all are',
+    }),
     limits: z.array(
       z.strictObject({
         name: z.enum(['requests_per_second', 'metric_columns', 'dimension_columns']),

@@ -17,6 +17,10 @@ export type Minute = {
   readonly stored: number;
   readonly dropped: number;
   readonly dead_lettered: number;
+  readonly repeated: number;
+  readonly lost: number;
+  readonly stuck: number;
+  readonly unrecorded: number;
   readonly refused_requests: number;
   readonly repeated_requests: number;
   readonly values_lost: number;
@@ -38,6 +42,10 @@ export const minuteOf = (at: number, accounts: readonly Account[]): Minute => {
     stored: sumOf(accounts.map(({ stored }) => stored)),
     dropped: sumOf(accounts.flatMap(({ dropped }) => Object.values(dropped))),
     dead_lettered: sumOf(accounts.map(({ deadLettered }) => deadLettered)),
+    repeated: sumOf(accounts.map(({ repeated }) => repeated)),
+    lost: sumOf(accounts.map(({ lost }) => lost)),
+    stuck: sumOf(accounts.map(({ stuck }) => stuck)),
+    unrecorded: sumOf(accounts.map(({ unrecorded }) => unrecorded)),
     refused_requests: requestsOf('refused'),
     repeated_requests: requestsOf('duplicate'),
     values_lost: sumOf(refusals.flatMap(({ kind, items }) => (kind === 'value_lost' ? [items] : []))),

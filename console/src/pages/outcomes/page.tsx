@@ -8,7 +8,7 @@ import { BarList } from '../../charts/small.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { numberText, percentText, Time } from '../../parts/format.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
-import { Await, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
+import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
@@ -252,6 +252,7 @@ const Found = ({ choice }: { choice: Chosen }) => {
               {isTooLong && (
                 <Empty>The charts have room for {daysMax} days. Choose a shorter time to see them.</Empty>
               )}
+              <NotKnown since={owners.not_known_since} />
               {charts && <OutcomeCharts charts={charts} choice={choice} />}
               {charts && <Reasons charts={charts} choice={choice} />}
               {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}

@@ -3,7 +3,7 @@ import { useGet } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, type Tone } from '../../parts/states.tsx';
+import { Await, Badge, NotKnown, type Tone } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
 import { type Activity, rateText } from './owner.ts';
 import { Facts, Gauge, Sum, type TabProps } from './pieces.tsx';
@@ -108,7 +108,7 @@ export const Overview = (props: TabProps) => {
   return (
     <>
       <Await of={activity}>
-        {({ state, last_request, minutes, limits }) => (
+        {({ state, last_request, minutes, not_known_since: notKnownSince, limits }) => (
           <>
             <Facts
               of={[
@@ -123,6 +123,7 @@ export const Overview = (props: TabProps) => {
               ]}
             />
             <h2>The last hour</h2>
+            <NotKnown since={notKnownSince} />
             <ul class="figures">
               {counted.map(([key, title]) => (
                 <Sum key={key} title={title} by="minute" values={minutes.map((minute) => minute[key])} />
