@@ -40,6 +40,11 @@ describe('the hour of an owner', () => {
     expect(hour?.dropped.minutes[59]).toBe(3);
   });
 
+  it('has what is in no outcome', () => {
+    const hour = hoursOf([{ ...balance(now, 9), lost: 4, dead_lettered: 2 }], () => 1, until).get(1);
+    expect([hour?.lost.sum, hour?.dead_lettered.sum, hour?.stuck.sum]).toEqual([4, 2, 0]);
+  });
+
   it('has no place for a minute outside of it', () => {
     const hour = hoursOf([balance(now - 60 * 60, 4), balance(now + 60, 4)], () => 1, until).get(1);
     expect(hour?.received.minutes.every((count) => count === 0)).toBe(true);

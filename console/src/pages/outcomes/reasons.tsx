@@ -24,9 +24,9 @@ const what: Readonly<Record<Reason['of'], string>> = {
   value: 'the item is stored without the value',
 };
 
-type ExplanationProps = { code: string; count?: number | undefined; span?: string };
+type ExplanationProps = { code: string; count?: number | string | undefined; span?: string };
 
-/** What a reason means, who can mend it and how; `count` of it in `span`, for instance `the last hour`. */
+/** What a reason means, who can mend it and how; `count` of it, a number or in words, in `span`, for instance `the last hour`. */
 export const Explanation = ({ code, count, span }: ExplanationProps) => {
   const reasons = useReasons();
   return (
@@ -60,7 +60,7 @@ export const Explanation = ({ code, count, span }: ExplanationProps) => {
       </Await>
       {count !== undefined && (
         <p class="quiet">
-          {numberText(count)} of this reason in {span}.
+          {typeof count === 'number' ? numberText(count) : count} of this reason in {span}.
         </p>
       )}
     </div>

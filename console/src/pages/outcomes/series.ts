@@ -1,7 +1,8 @@
 import type { components } from '../../api/schema.d.ts';
 import { bucketTimes, type Series } from '../../charts/model.ts';
+import { numberText, percentText } from '../../parts/figures.ts';
 import { plainText } from '../../parts/plain-text.ts';
-import type { Pipeline } from '../../parts/signals.ts';
+import { furtherTerms, type Pipeline } from '../../parts/signals.ts';
 
 export type Bucket = components['schemas']['OutcomeBucket'];
 
@@ -73,6 +74,46 @@ const ranked = (
   return [...series, { key: otherKey, label: `${rest.length} other reasons`, mark: 7, values }];
 };
 
+export type Refused = { readonly requests: number; readonly items: number };
+
+/** Refused requests among these refusals, for any reason or for one. */
+export const refusedOf = (refusals: Bucket['refusals'], reason?: string): Refused =>
+  refusals
+    .filter((each) => each.kind === 'refused' && (reason === undefined || each.reason === reason))
+    .reduce((sum, each) => ({ requests: sum.requests + each.requests, items: sum.items + each.items }), {
+      ...{ requests: 0, items: 0 },
+    });
+
+const counted = (count: number, noun: string): string =>
+  `${numberText(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+/** `16 requests with 1,600 items`; of some requests nobody knows the items. */
+export const refusedText = ({ requests, items }: Refused): string =>
+  `${counted(requests, 'request')}${items === 0 ? '' : ` with ${counted(items, 'item')}`}`;
+
+/** What was refused, as the end of a sentence about the items that were not; empty where nothing was. */
+export const besideText = (refused: Refused): string =>
+  refused.requests === 0
+    ? ''
+    : `; beside them ${refusedText(refused)} ${refused.requests === 1 ? 'was' : 'were'} refused`;
+
+type Further = Readonly<Record<(typeof furtherTerms)[number], number>>;
+
+/** What became of all items of a time: by outcome, and by the further terms of their accounts. */
+export const sentenceOf = (sums: Charts['sums'], accounts: readonly Further[], refused: Refused): string => {
+  const further = furtherTerms
+    .map((term) => [term, accounts.reduce((sum, { [term]: items }) => sum + items, 0)] as const)
+    .filter(([, items]) => items > 0);
+  const total = [...sums, ...further].reduce((sum, [, items]) => sum + items, 0);
+  if (total === 0) return `No items were settled in this time${besideText(refused)}.`;
+  const of = (key: string): number => sums.find(([each]) => each === key)?.[1] ?? 0;
+  const dropped = sums.filter(([key, items]) => key !== 'stored' && key !== 'dead_lettered' && items > 0);
+  const all = dropped.reduce((sum, [, items]) => sum + items, 0);
+  const most = dropped[0] === undefined ? '' : `, most by ${dropped[0][0]} (${numberText(dropped[0][1])})`;
+  const rest = further.map(([term, items]) => `, ${numberText(items)} ${term}`).join('');
+  return `${numberText(total)} items: ${percentText(of('stored') / total)} stored, ${numberText(all)} dropped${most}, ${numberText(of('dead_lettered'))} dead-lettered${rest}${besideText(refused)}.`;
+};
+
 export type Charts = {
   readonly times: readonly number[];
   readonly outcomes: readonly Series[];
@@ -80,6 +121,8 @@ export type Charts = {
   /** Items by outcome (`stored`, `dead_lettered`, reasons) of the whole time, the largest first; and those of one bucket. */
   readonly sums: readonly (readonly [key: string, items: number])[];
   readonly sumsAt: (at: number | undefined) => Charts['sums'];
+  /** Refused requests of the whole time or of one bucket, for any reason or for one. */
+  readonly refusedAt: (at: number | undefined, reason?: string) => Refused;
 };
 
 /**
@@ -125,6 +168,11 @@ export const chartsOf = (
       label: each.label.replace('value_lost', 'value lost:').replace('refused ', 'refused: '),
     })),
     sums: sumBy(all),
+    refusedAt: (at, reason) =>
+      refusedOf(
+        own.flatMap((each) => (at === undefined || each.at === at ? each.refusals : [])),
+        reason,
+      ),
     sumsAt: (at) => sumBy(at === undefined ? all : all.filter((count) => count.at === at)),
   };
 };

@@ -1,6 +1,6 @@
 import { type Answer, ApiError } from '../../api/client.ts';
 import { wholeText } from '../../parts/figures.ts';
-import { itemOf, listed, type Pipeline } from '../../parts/signals.ts';
+import { furtherTerms, itemOf, listed, type Pipeline } from '../../parts/signals.ts';
 
 // What the pages of owners compute: no element of a page is here, so that tests need no browser.
 
@@ -53,13 +53,19 @@ export const mergedSources = (reports: readonly Report[], sources: readonly Sour
 type Balance = Answer<'/api/v1/outcomes'>['items'][number];
 
 /** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first. */
-export type Hour = Readonly<Record<'received' | 'stored' | 'dropped', Counts>>;
+const terms = ['received', 'stored', 'dropped', 'dead_lettered', ...furtherTerms] as const;
+export type Hour = Readonly<Record<(typeof terms)[number], Counts>>;
 export type Counts = { sum: number; minutes: number[] };
 
 const minutesOfHour = 60;
 
 const sumOf = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((total, count) => total + count, 0);
+
+const hourOf = (empty: () => Counts): Hour => ({
+  ...{ received: empty(), stored: empty(), dropped: empty(), dead_lettered: empty() },
+  ...{ repeated: empty(), lost: empty(), stuck: empty(), unrecorded: empty() },
+});
 
 /** The hour of each owner, from rows by minute. */
 export const hoursOf = (
@@ -71,11 +77,11 @@ export const hoursOf = (
   const first = Math.floor(until / 60) - minutesOfHour + 1;
   const empty = () => ({ sum: 0, minutes: new Array<number>(minutesOfHour).fill(0) });
   for (const row of rows) {
-    const hour = hours.get(idOf(row)) ?? { received: empty(), stored: empty(), dropped: empty() };
+    const hour = hours.get(idOf(row)) ?? hourOf(empty);
     hours.set(idOf(row), hour);
     const at = Math.floor((row.minute ?? 0) / 60) - first;
-    const counts = { received: row.received, stored: row.stored, dropped: sumOf(row.dropped) };
-    for (const name of ['received', 'stored', 'dropped'] as const) {
+    const counts = { ...row, dropped: sumOf(row.dropped) };
+    for (const name of terms) {
       hour[name].sum += counts[name];
       if (at >= 0 && at < minutesOfHour)
         hour[name].minutes[at] = (hour[name].minutes[at] ?? 0) + counts[name];

@@ -3,6 +3,7 @@ import { useGet } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { furtherTerms } from '../../parts/signals.ts';
 import { Await, Badge, NotKnown, type Tone } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
 import { type Activity, rateText } from './owner.ts';
@@ -26,6 +27,15 @@ const counted = [
   ['refused_requests', 'refused requests'],
   ['values_lost', 'values lost'],
 ] as const;
+
+/** The terms that always stand, and further ones where they are not 0. */
+const shownOf = (minutes: Activity['minutes']) => [
+  ...counted.slice(0, 4),
+  ...furtherTerms
+    .filter((term) => minutes.some((minute) => minute[term] !== 0))
+    .map((term) => [term, term] as const),
+  ...counted.slice(4),
+];
 
 const limitTitles: Readonly<Record<Activity['limits'][number]['name'], string>> = {
   requests_per_second: 'requests in the busiest second',
@@ -125,7 +135,7 @@ export const Overview = (props: TabProps) => {
             <h2>The last hour</h2>
             <NotKnown since={notKnownSince} />
             <ul class="figures">
-              {counted.map(([key, title]) => (
+              {shownOf(minutes).map(([key, title]) => (
                 <Sum key={key} title={title} by="minute" values={minutes.map((minute) => minute[key])} />
               ))}
               {limits.map(({ name, used, limit }) => (

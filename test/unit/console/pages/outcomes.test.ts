@@ -4,6 +4,8 @@ import {
   chartsOf,
   ownerQuery,
   ownerText,
+  refusedText,
+  sentenceOf,
   stepOf,
   stepSeconds,
 } from '../../../../console/src/pages/outcomes/series.ts';
@@ -73,6 +75,17 @@ describe('the chart of outcomes', () => {
     ]);
   });
 
+  it('counts what was refused, of one bucket and one reason too', () => {
+    const { refusedAt } = chartsOf(buckets, 590, 730, 'minute', '');
+    expect(refusedText(refusedAt(undefined))).toBe('3 requests with 99 items');
+    expect(refusedAt(660, 'rate_limited')).toEqual({ requests: 3, items: 99 });
+    expect([refusedAt(600), refusedAt(660, 'value_cut')]).toEqual([
+      { requests: 0, items: 0 },
+      { requests: 0, items: 0 },
+    ]);
+    expect(refusedText({ requests: 1, items: 0 })).toBe('1 request');
+  });
+
   it('takes a name like those of objects for a reason like any other', () => {
     const { outcomes } = chartsOf(
       [bucket(600, { dropped: { constructor: 2, toString: 1 } })],
@@ -82,6 +95,34 @@ describe('the chart of outcomes', () => {
       '',
     );
     expect(outcomes.map(({ key, values }) => [key, sumOf(values)])).toContainEqual(['constructor', 2]);
+  });
+});
+
+describe('the sentence of the outcomes', () => {
+  const none = { requests: 0, items: 0 };
+  const term = (given: object) => ({ ...{ repeated: 0, lost: 0, stuck: 0, unrecorded: 0 }, ...given });
+
+  // A loss that the sentence leaves out makes all that was received look stored or dropped.
+  it('has every item that was received, also those that are in no outcome', () => {
+    const sums = [
+      ['stored', 222],
+      ['too_old', 20],
+    ] as const;
+    expect(sentenceOf(sums, [term({}), term({ lost: 7 }), term({ stuck: 1 })], none)).toBe(
+      '250 items: 88.8% stored, 20 dropped, most by too_old (20), 0 dead-lettered, 7 lost, 1 stuck.',
+    );
+    expect(sentenceOf([], [term({ lost: 7 })], none)).toBe(
+      '7 items: 0% stored, 0 dropped, 0 dead-lettered, 7 lost.',
+    );
+  });
+
+  it('names what was refused beside them', () => {
+    expect(sentenceOf([['stored', 2]], [], { requests: 16, items: 1_600 })).toBe(
+      '2 items: 100% stored, 0 dropped, 0 dead-lettered; beside them 16 requests with 1,600 items were refused.',
+    );
+    expect(sentenceOf([], [], { requests: 1, items: 100 })).toBe(
+      'No items were settled in this time; beside them 1 request with 100 items was refused.',
+    );
   });
 });
 
