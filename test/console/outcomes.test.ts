@@ -72,7 +72,7 @@ it('a click on a part of a bar leads to the reason, and from there to the sample
   await sample.getByText('a-test-exporter/1.0').waitFor();
   await sample.getByText('endTimeUnixNano').first().waitFor();
   await sample.getByText('span 2 of its request, counted from 0').waitFor();
-  await sample.getByText('1 of this reason in the last hour, of this owner.').waitFor();
+  await sample.getByText('1 item of this reason in the last hour, of this owner.').waitFor();
   expect(await sample.textContent()).toContain('a hostile <b>name');
   expect(await axeFindings(page)).toEqual([]);
 });
@@ -88,7 +88,7 @@ it('a sample that is open stays so when the figures are read again', async () =>
     .getByRole('button', { name: 'end_before_start' })
     .click();
   const sample = page.getByRole('dialog', { name: 'end_before_start' });
-  await sample.getByText('1 of this reason in the last hour, of this owner.').waitFor();
+  await sample.getByText('1 item of this reason in the last hour, of this owner.').waitFor();
   const again = page.waitForResponse(/outcomes\?.*group=reason/);
   await page.clock.runFor(31_000);
   await again;
@@ -194,7 +194,7 @@ it('refused requests are counted with their items beside the outcomes, and where
       'Nothing was dropped or dead-lettered in this time; beside them 2 requests with 200 items were refused.',
     )
     .waitFor();
-  await page.getByRole('cell', { name: '2 requests with 200 items' }).waitFor();
+  await page.getByRole('cell', { name: '200', exact: true }).waitFor();
   await page.goto(`/console/outcomes?range=15m&owner=${report.id}&reason=metrics_empty`);
   await page.getByText('2 requests with 200 items of this reason in this time.').waitFor();
 });

@@ -2928,7 +2928,7 @@ export interface components {
                 /** @description Unix seconds to the millisecond */
                 stored_at: number | null;
             } | null;
-            /** @description The newest 20 at or after `since`, by default of the last day; the newest first */
+            /** @description With `since`, the newest 20 at or after it; else the newest of each reason of the last day. The newest first. They are samples: GET /api/v1/outcomes has exact counts */
             refusals: components["schemas"]["Refusal"][];
             /** @description Minutes of arrival, the oldest first; the last one has just begun */
             minutes: {

@@ -42,7 +42,8 @@ export const activity = z
       .nullable()
       .meta({ description: 'Null without `since`' }),
     refusals: z.array(refusal).meta({
-      description: 'The newest 20 at or after `since`, by default of the last day; the newest first',
+      description:
+        'With `since`, the newest 20 at or after it; else the newest of each reason of the last day. The newest first. They are samples: GET /api/v1/outcomes has exact counts',
     }),
     minutes: z
       .array(

@@ -30,6 +30,8 @@ const minuteSeconds = 60;
 /** An owner that sent within this time still sends. */
 const recentSeconds = 300;
 const refusalsMax = 20;
+/** More than there are. */
+const reasonsMax = 1_000;
 
 /** The accounts of an owner in a minute together: an application has one for each of its signals. */
 export const minuteOf = (at: number, accounts: readonly Account[]): Minute => {
@@ -106,8 +108,6 @@ const merged = (stored: readonly Drop[], { samples, reasons }: Arrived, since: n
   return found.toSorted((left, right) => right.at - left.at).slice(0, refusalsMax);
 };
 
-const nothingArrived: Arrived = { storedAt: undefined, samples: [], reasons: new Map() };
-
 /** Whether an item was stored or refused since a time (Unix seconds), within about a second of its arrival; and the newest refusals. */
 export const readWaiting = async (
   { clickhouse, arrivals }: { readonly clickhouse: Clickhouse; readonly arrivals: Arrivals },
@@ -127,13 +127,13 @@ export const readWaiting = async (
   return { waiting: { since, state, stored_at: storedAt ?? null }, refusals };
 };
 
-/** The newest refusals since a time (Unix seconds). Throws the Faults of the ClickHouse client. */
+/** The newest refusal of each reason since a time (Unix seconds). Throws the Faults of the ClickHouse client. */
 export const readRefusals = async (
   clickhouse: Clickhouse,
   owner: UsageOwner,
   since: number,
 ): Promise<Refusal[]> =>
-  merged(await readOwnerDrops(clickhouse, owner, since, refusalsMax), nothingArrived, since);
+  (await readOwnerDrops(clickhouse, owner, since, reasonsMax, true)).map((drop) => refusalOf(drop, true));
 
 /** What the owner does; all that a disabled one sends is refused. */
 export const stateOf = (

@@ -5,7 +5,7 @@ import { furtherTerms, itemsOf } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
-import { ownerName, ownerText, refusedOf, refusedText } from './series.ts';
+import { ownerName, ownerText, refusedOf } from './series.ts';
 
 type Account = Answer<'/api/v1/outcomes'>['items'][number];
 
@@ -25,10 +25,9 @@ const verdict = (row: Account) => {
   return <a href={href('/system/account', owner === '' ? {} : { owner })}>{badge}</a>;
 };
 
-const columnsOf = (
-  items: readonly Account[],
-  choose: (owner: string, reason?: string) => void,
-): Column<Account>[] => [
+type OwnersProps = { items: readonly Account[]; onChoose: (owner: string, reason?: string) => void };
+
+const columnsOf = (items: readonly Account[], choose: OwnersProps['onChoose']): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
     cell: (row) =>
@@ -62,20 +61,10 @@ const columnsOf = (
     .filter((term) => items.some((row) => row[term] !== 0))
     .map((term) => number(`${term[0]?.toUpperCase()}${term.slice(1)}`, (row: Account) => row[term])),
   numberColumn('flight', 'In flight', (row) => row.in_flight),
-  {
-    ...numberColumn('refused', 'Refused', ({ refusals }: Account) => refusedOf(refusals).requests),
-    cell: ({ refusals }) => {
-      const refused = refusedOf(refusals);
-      return refused.requests === 0 ? '0' : refusedText(refused);
-    },
-  },
+  numberColumn('refused', 'Refused requests', (row) => refusedOf([row]).requests),
+  numberColumn('refused-items', 'Their items', (row) => refusedOf([row]).items),
   { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
 ];
-
-type OwnersProps = {
-  items: readonly Account[];
-  onChoose: (owner: string, reason?: string) => void;
-};
 
 /** What became of the items of each owner. */
 export const Owners = ({ items, onChoose }: OwnersProps) => (

@@ -23,7 +23,7 @@ import {
   ownerName,
   ownerPath,
   ownerQuery,
-  refusedText,
+  reasonCounts,
   sentenceOf,
   stepOf,
   stepSeconds,
@@ -89,8 +89,6 @@ const Controls = ({ choice }: { choice: Chosen }) => (
   </form>
 );
 
-const wordOf = (key: string): string => (key === 'dead_lettered' ? 'dead-lettered' : key);
-
 /** What a click on a bar chooses: its time and, of a reason, the reason; a key press takes the largest reason of that time. */
 const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: string | undefined): void => {
   const reasons = list
@@ -104,9 +102,8 @@ const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: stri
   setQuery({ at: String(charts.times[index] ?? 0), reason: chosen?.split(' ').at(-1) }, { replace: false });
 };
 
-type OutcomeChartsProps = { charts: Charts; choice: Chosen; accounts: Parameters<typeof sentenceOf>[1] };
-
-const OutcomeCharts = ({ charts, choice, accounts }: OutcomeChartsProps) => {
+type ChartsProps = { charts: Charts; choice: Chosen; accounts: Parameters<typeof sentenceOf>[1] };
+const OutcomeCharts = ({ charts, choice, accounts }: ChartsProps) => {
   const size = stepSeconds[choice.step];
   const picked = choice.at === undefined ? -1 : charts.times.indexOf(choice.at);
   const refused = charts.refusals.reduce((sum, each) => sum + sumOf(each), 0);
@@ -122,7 +119,7 @@ const OutcomeCharts = ({ charts, choice, accounts }: OutcomeChartsProps) => {
         {...shared}
         name="main"
         title={`Items by outcome and ${choice.step}`}
-        summary={sentenceOf(charts.sums, accounts, charts.refusedAt(undefined))}
+        summary={sentenceOf(charts.sums, accounts, charts.bucketsAt(undefined))}
         series={charts.outcomes}
         isShare={choice.isShare}
         heightPx={260}
@@ -148,9 +145,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   const { at, reason } = choice;
   const size = stepSeconds[choice.step];
   const sums = charts.sumsAt(at).filter(([key, items]) => key !== 'stored' && items > 0);
-  const refused = charts.refusedAt(at, reason);
-  const count =
-    sums.find(([key]) => key === reason)?.[1] ?? (refused.requests > 0 ? refusedText(refused) : undefined);
+  const buckets = charts.bucketsAt(at);
   return (
     <>
       <h2 class="row">
@@ -171,7 +166,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
       {sums.length === 0 ? (
         <Empty>
           Nothing was dropped or dead-lettered {at === undefined ? 'in this time' : 'then'}
-          {besideText(charts.refusedAt(at))}.
+          {besideText(buckets)}.
         </Empty>
       ) : (
         <BarList
@@ -181,7 +176,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
             label:
               key === 'dead_lettered' ? (
                 <a href={href('/dead-letters', choice.owner === '' ? {} : { owner: choice.owner })}>
-                  {wordOf(key)}
+                  dead-lettered
                 </a>
               ) : (
                 <button
@@ -201,7 +196,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
           <h3>{plainText(reason)}</h3>
           <Explanation
             code={reason}
-            count={count}
+            count={reasonCounts(buckets).get(reason)}
             span={at === undefined ? 'this time' : `this ${choice.step}`}
           />
           <Samples

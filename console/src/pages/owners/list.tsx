@@ -7,7 +7,6 @@ import { column, numberColumn } from '../../parts/columns.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { furtherTerms } from '../../parts/signals.ts';
 import { Await, Badge, Failed, NotKnown, TooLarge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
@@ -75,10 +74,7 @@ const columnsOf = (
     counts('received', 'Received'),
     counts('stored', 'Stored'),
     counts('dropped', 'Dropped'),
-    // These are rare: each has a column where an owner has some.
-    ...(['dead_lettered', ...furtherTerms] as const)
-      .filter((term) => [...(hours?.values() ?? [])].some((hour) => hour[term].sum !== 0))
-      .map((term) => counts(term, `${term[0]?.toUpperCase()}${term.slice(1).replace('_', '-')}`)),
+    ...(hours?.values().some(({ lost }) => lost.sum > 0) ? [counts('lost', 'Lost or stuck')] : []),
     {
       key: 'seen',
       title: 'Last seen',

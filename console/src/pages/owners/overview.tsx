@@ -1,11 +1,13 @@
-import { now } from '../../api/clock.ts';
-import { useGet } from '../../api/use.ts';
+import { get } from '../../api/client.ts';
+import { now, nowSeconds } from '../../api/clock.ts';
+import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { furtherTerms } from '../../parts/signals.ts';
 import { Await, Badge, NotKnown, type Tone } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
+import { reasonCounts } from '../outcomes/series.ts';
 import { type Activity, rateText } from './owner.ts';
 import { Facts, Gauge, Sum, type TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
@@ -28,13 +30,12 @@ const counted = [
   ['values_lost', 'values lost'],
 ] as const;
 
-/** The terms that always stand, and further ones where they are not 0. */
+/** Further terms of the account where they are not 0, behind those that always stand. */
 const shownOf = (minutes: Activity['minutes']) => [
-  ...counted.slice(0, 4),
+  ...counted,
   ...furtherTerms
     .filter((term) => minutes.some((minute) => minute[term] !== 0))
     .map((term) => [term, term] as const),
-  ...counted.slice(4),
 ];
 
 const limitTitles: Readonly<Record<Activity['limits'][number]['name'], string>> = {
@@ -83,11 +84,9 @@ const StoredTable = ({ id }: { id: number }) => {
                 ],
                 [
                   'state',
-                  table.is_suspended ? (
-                    <Badge tone="bad">suspended</Badge>
-                  ) : (
-                    <Badge tone="good">writable</Badge>
-                  ),
+                  <Badge key="state" tone={table.is_suspended ? 'bad' : 'good'}>
+                    {table.is_suspended ? 'suspended' : 'writable'}
+                  </Badge>,
                 ],
               ]}
             />
@@ -114,6 +113,14 @@ const StoredTable = ({ id }: { id: number }) => {
 export const Overview = (props: TabProps) => {
   const { kind, owner } = props;
   const activity = useGet(`/api/v1/${kind.base}/{id}/activity`, { path: { id: owner.id } }, 5_000);
+  const day = useLoad(
+    `day ${kind.base} ${owner.id}`,
+    (signal) => {
+      const since = nowSeconds() - 86_400;
+      return get('/api/v1/outcomes', { query: { since, ...kind.queryOf(owner.id) }, signal });
+    },
+    60_000,
+  );
   const query = { owner: `${kind.noun === 'source' ? '' : 'app:'}${owner.id}` };
   return (
     <>
@@ -152,7 +159,15 @@ export const Overview = (props: TabProps) => {
       <h2>Refused and dropped, the last day</h2>
       <Await of={activity}>
         {({ refusals }) => (
-          <Refusals items={refusals} empty="Nothing was refused or dropped in the last day." />
+          <Await of={day}>
+            {({ items }) => (
+              <Refusals
+                items={refusals}
+                counts={reasonCounts(items)}
+                empty="Nothing was refused or dropped in the last day."
+              />
+            )}
+          </Await>
         )}
       </Await>
       <p class="row">
