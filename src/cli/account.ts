@@ -33,7 +33,7 @@ type AccountOptions = JsonOption & { stores?: true; owner?: number; day?: string
 const ownerText = ({ stream, owners }: Difference): string => {
   const [owner] = owners;
   // The whole account is not known, not that of this owner.
-  if (owner === undefined || stream === '') return nothing;
+  if (owner === undefined || stream === '' || stream === 'LEDGER') return nothing;
   return isStreamOfApplications(stream) ? `application ${owner}` : `data id ${owner}`;
 };
 

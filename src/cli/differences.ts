@@ -52,6 +52,8 @@ export const differenceText = (difference: Difference): string => {
   // Of the books: a difference with a store names its stream.
   if (kind === 'not_known' && items === 0 && stream === '')
     return `${name}: the books cannot be compared since ${timeText(from)}`;
+  if (kind === 'not_known' && stream === 'LEDGER')
+    return `${name}: LEDGER is behind since ${timeText(from)}, newer items are not counted yet`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
   if (kind === 'not_known' && items === 0)

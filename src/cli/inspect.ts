@@ -1,20 +1,39 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { accountSchema } from '../metadata/answers/account.ts';
 import { activity } from '../metadata/answers/activity.ts';
+import { balancesAnswer } from '../metadata/answers/outcomes.ts';
 import { cardinalityAnswer, storesAnswer, tableAnswer } from '../metadata/answers/stores.ts';
 import { counted } from '../model/counted.ts';
+import { explain } from '../model/reasons.ts';
 import { daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
 import type { SubjectOptions } from './options.ts';
-import { addJsonOption, addSubject, idArgument, type JsonOption, subjectOf, subjectPath } from './options.ts';
+import {
+  addJsonOption,
+  addSubject,
+  idArgument,
+  type JsonOption,
+  momentArgument,
+  queryText,
+  subjectOf,
+  subjectPath,
+} from './options.ts';
 import { nothing, printAnswer, printFields, printLine, printTable, timeText } from './output.ts';
 
 // What the console shows of a data id, an application and the stores, for a terminal.
 
-const { minutes, limits } = activity.shape;
+const { minutes, limits, not_known_since: notKnownSince } = activity.shape;
 const activitySchema = activity.extend({
   // Missing in answers of earlier versions.
-  minutes: z.array(minutes.element.extend({ repeated_requests: z.int().default(0) })),
+  minutes: z.array(
+    minutes.element.extend({
+      repeated_requests: z.int().default(0),
+      ...{ repeated: z.int().default(0), lost: z.int().default(0) },
+      ...{ stuck: z.int().default(0), unrecorded: z.int().default(0) },
+    }),
+  ),
+  not_known_since: notKnownSince.default(null),
   // A newer metadata may have further limits.
   limits: z.array(limits.element.extend({ name: z.string() })),
 });
@@ -32,7 +51,45 @@ export const limitField = ({ name, limit, used }: Activity['limits'][number]): [
   return [name.replaceAll('_', ' '), `${count} of ${limit ?? 'any number'}`];
 };
 
-const printActivity = ({ state, last_request: last, refusals, minutes, limits }: Activity): void => {
+/** Terms of the account that are rarely anything else than 0. */
+const furtherTerms = ['repeated', 'lost', 'stuck', 'unrecorded'] as const;
+
+const balances = balancesAnswer.extend({
+  items: z.array(accountSchema.extend({ differences: z.array(z.unknown()) })),
+});
+type Balances = z.output<typeof balances>['items'];
+
+/** How often each reason was the outcome of an item, a refusal or the loss of a value, in words. */
+const countsOf = (accounts: Balances): Map<string, string> => {
+  const counts = new Map<string, { dropped: number; requests: number; items: number; values: number }>();
+  const of = (reason: string) => {
+    const found = counts.get(reason) ?? { dropped: 0, requests: 0, items: 0, values: 0 };
+    counts.set(reason, found);
+    return found;
+  };
+  for (const { dropped, refusals } of accounts) {
+    for (const [reason, items] of Object.entries(dropped)) of(reason).dropped += items;
+    for (const { kind, reason, requests, items } of refusals) {
+      if (kind === 'value_lost') of(reason).values += items;
+      if (kind === 'refused') of(reason).requests += requests;
+      if (kind === 'refused') of(reason).items += items;
+    }
+  }
+  const shown = [...counts].map(([reason, { dropped, requests, items, values }]): [string, string] => [
+    reason,
+    [
+      dropped > 0 && counted(dropped, 'item'),
+      requests > 0 && `${counted(requests, 'request')}${items > 0 ? ` with ${counted(items, 'item')}` : ''}`,
+      values > 0 && counted(values, 'value'),
+    ]
+      .filter(Boolean)
+      .join(', '),
+  ]);
+  return new Map(shown.filter(([, text]) => text !== ''));
+};
+
+const printActivity = (shown: Activity, accounts: Balances): void => {
+  const { state, last_request: last, refusals, minutes, limits, not_known_since: since } = shown;
   const total = (name: keyof Activity['minutes'][number]): string =>
     String(minutes.reduce((sum, minute) => sum + minute[name], 0));
   printFields([
@@ -44,23 +101,42 @@ const printActivity = ({ state, last_request: last, refusals, minutes, limits }:
     ['stored', total('stored')],
     ['dropped', total('dropped')],
     ['dead-lettered', total('dead_lettered')],
+    ...furtherTerms.flatMap((term): [string, string][] => (total(term) === '0' ? [] : [[term, total(term)]])),
+    ...(since === null
+      ? []
+      : [['not known', `since ${timeText(since)}, newer items are not counted yet`] as [string, string]]),
     ['refused', `${total('refused_requests')} requests`],
-    ['repeated', `${total('repeated_requests')} requests, not stored again`],
+    ['duplicates', `${total('repeated_requests')} requests, not stored again`],
     ...limits.map(limitField),
   ]);
-  if (refusals.length === 0) return;
-  printLine('');
-  printTable(
-    ['TIME', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'REMEDY'],
-    refusals.map((each) => [
+  const counts = countsOf(accounts);
+  const sampled = new Set(refusals.map(({ reason }) => reason));
+  const rows = [
+    ...refusals.map((each) => [
       second(each.at),
       each.reason,
+      counts.get(each.reason) ?? nothing,
       each.field || nothing,
       each.value || nothing,
       each.sender || nothing,
       each.remedy,
     ]),
-  );
+    // Of a flood of reasons no sample may be kept.
+    ...[...counts]
+      .filter(([reason]) => !sampled.has(reason))
+      .map(([reason, text]) => [
+        nothing,
+        reason,
+        text,
+        nothing,
+        nothing,
+        nothing,
+        explain(reason)?.remedy ?? nothing,
+      ]),
+  ];
+  if (rows.length === 0) return;
+  printLine('');
+  printTable(['NEWEST', 'REASON', 'THE LAST DAY', 'FIELD', 'VALUE', 'SENDER', 'REMEDY'], rows);
 };
 
 const registerActivity = (program: Command): void => {
@@ -70,8 +146,14 @@ const registerActivity = (program: Command): void => {
       'show the activity of an owner: state, last sender, the counts of an hour, limits, newest refusals',
     );
   addJsonOption(addSubject(command)).action(async (id: number, options: JsonOption & SubjectOptions) => {
-    const path = `${subjectPath(subjectOf(id, options))}/activity`;
-    printAnswer(await adminClient().ask(activitySchema, 'GET', path), options, printActivity);
+    const subject = subjectOf(id, options);
+    const client = adminClient();
+    const answered = await client.ask(activitySchema, 'GET', `${subjectPath(subject)}/activity`);
+    if (options.json) return printAnswer(answered, options, () => undefined);
+    const owner = subject.kind === 'data_id' ? { data_id: id } : { app_id: id };
+    const path = `/api/v1/outcomes${queryText({ ...owner, since: momentArgument('1d') })}`;
+    const { value } = await client.ask(balances, 'GET', path);
+    printAnswer(answered, options, (shown) => printActivity(shown, value.items));
   });
 };
 

@@ -62,22 +62,26 @@ const unnamedMax = 200;
 
 /**
  * Samples of an owner since this time (Unix seconds), the newest first; those of requests that named its data id without a valid token, too,
- * as far as they are among the newest. Throws the Faults of the ClickHouse client.
+ * as far as they are among the newest. `isOnePerReason`: the newest of each reason, so that a loud one hides no other. Throws the Faults of the ClickHouse client.
  */
 export const readOwnerDrops = async (
   clickhouse: Clickhouse,
   owner: UsageOwner,
   since: number,
   limit: number,
+  isOnePerReason = false,
 ): Promise<Drop[]> => {
   const isPush = owner.dataId !== 0;
   const filter = isPush ? { dataId: owner.dataId, since } : { appId: owner.appId, since };
   const [own, without] = await Promise.all([
-    readDrops(clickhouse, filter, limit, undefined),
+    readDrops(clickhouse, filter, limit, undefined, isOnePerReason),
     isPush ? readDrops(clickhouse, { dataId: 0, since }, unnamedMax, undefined) : undefined,
   ]);
   const named = (without?.items ?? []).filter(
     (drop) => authorisationReasons.has(drop.reason) && isOfOwner(drop, owner),
   );
-  return [...own.items, ...named].toSorted((left, right) => right.at - left.at).slice(0, limit);
+  const found = [...own.items, ...named].toSorted((left, right) => right.at - left.at);
+  const reasons = new Set<string>();
+  const isFirst = ({ reason }: Drop): boolean => reasons.size < reasons.add(reason).size;
+  return (isOnePerReason ? found.filter(isFirst) : found).slice(0, limit);
 };

@@ -57,12 +57,13 @@ const conditions = {
 
 const names = ['dataId', 'appId', 'reason', 'since', 'until'] as const satisfies (keyof DropFilter)[];
 
-/** Examples that are kept, newest first. Throws the Faults of the ClickHouse client. */
+/** Examples that are kept, newest first; `isOnePerReason`: the newest of each reason. Throws the Faults of the ClickHouse client. */
 export const readDrops = async (
   clickhouse: Clickhouse,
   filter: DropFilter,
   limit: number,
   after: DropPlace | undefined,
+  isOnePerReason = false,
 ): Promise<DropPage> => {
   const asked = names.filter((name) => filter[name] !== undefined);
   const where = asked.map((name): string => conditions[name]);
@@ -74,7 +75,7 @@ export const readDrops = async (
     storedDrop,
     `SELECT toUnixTimestamp64Milli(at) AS atMs, ${Object.keys(texts).join(', ')}, ${Object.keys(numbers).join(', ')}
      FROM otel.ingest_samples FINAL ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
-     ORDER BY at DESC, boot DESC, seq DESC LIMIT ${limit + 1}`,
+     ORDER BY at DESC, boot DESC, seq DESC ${isOnePerReason ? 'LIMIT 1 BY reason ' : ''}LIMIT ${limit + 1}`,
     { params },
   );
   const page = rows.slice(0, limit);

@@ -250,7 +250,7 @@ describe('odd and hostile spans', () => {
     const found = page.getByRole('row').filter({ hasText: '<img src=x' });
     await found.waitFor();
     expect(await page.getByRole('table').getByRole('row').count()).toBe(2);
-    await page.getByRole('button', { name: /^Remove the condition/ }).click();
+    await page.getByRole('button', { name: /^Remove the filter/ }).click();
     await page.getByLabel('At most').fill('5 s');
     await page.getByLabel('At least').fill('40 ms');
     await page.getByRole('combobox', { name: 'Status' }).selectOption('error');

@@ -3,10 +3,12 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { pressByKey, tabTo } from '../support/console/keyboard.ts';
+import { askClickhouse } from '../support/console/refused-spans.ts';
 import { exportSpans, newApplication, newReport, pushPoints, span } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();
+const good = { metrics: { cpu: 1 }, target: 'a' };
 
 const chart = (page: Page) => page.getByRole('slider', { name: /^Items by outcome/ });
 
@@ -70,7 +72,7 @@ it('a click on a part of a bar leads to the reason, and from there to the sample
   await sample.getByText('a-test-exporter/1.0').waitFor();
   await sample.getByText('endTimeUnixNano').first().waitFor();
   await sample.getByText('span 2 of its request, counted from 0').waitFor();
-  await sample.getByText('1 of this reason in the last hour, of this owner.').waitFor();
+  await sample.getByText('1 item of this reason in the last hour, of this owner.').waitFor();
   expect(await sample.textContent()).toContain('a hostile <b>name');
   expect(await axeFindings(page)).toEqual([]);
 });
@@ -86,7 +88,7 @@ it('a sample that is open stays so when the figures are read again', async () =>
     .getByRole('button', { name: 'end_before_start' })
     .click();
   const sample = page.getByRole('dialog', { name: 'end_before_start' });
-  await sample.getByText('1 of this reason in the last hour, of this owner.').waitFor();
+  await sample.getByText('1 item of this reason in the last hour, of this owner.').waitFor();
   const again = page.waitForResponse(/outcomes\?.*group=reason/);
   await page.clock.runFor(31_000);
   await again;
@@ -169,6 +171,54 @@ it('owners are listed with what became of their items, and their CSV runs no for
   expect(csv[0]).toBe('time,pipeline,data_id,app_id,kind,reason,requests,items');
   expect(csv.some((line) => line.endsWith(`,metrics,${report.id},0,dropped,metrics_empty,,1`))).toBe(true);
   expect(csv.filter((line) => /(^|,)"?[=+@-]/.test(line))).toEqual([]);
+});
+
+// A push whose points are all bad is refused whole: none of them is in an outcome.
+it('refused requests are counted with their items beside the outcomes, and where nothing was dropped', async () => {
+  const report = await newReport('an owner with refused pushes');
+  const bad = Array.from({ length: 100 }, () => ({ metrics: {}, target: 'a' }));
+  await waitFor('the good point is accepted', 30_000, async () => (await pushPoints(report, [good])) === 200);
+  for (let request = 0; request < 2; request++) expect(await pushPoints(report, bad)).toBe(400);
+  await waitFor('outcome and refusals are recorded', 60_000, async () => {
+    const { body } = await askAdmin('GET', `/api/v1/outcomes?data_id=${report.id}`);
+    return body.includes('"items":200') && body.includes('"stored":1');
+  });
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/outcomes?range=15m&owner=${report.id}`);
+  await page
+    .getByText('0 dropped, 0 dead-lettered; beside them 2 requests with 200 items were refused.')
+    .waitFor();
+  await page
+    .getByText(
+      'Nothing was dropped or dead-lettered in this time; beside them 2 requests with 200 items were refused.',
+    )
+    .waitFor();
+  await page.getByRole('cell', { name: '200', exact: true }).waitFor();
+  await page.goto(`/console/outcomes?range=15m&owner=${report.id}&reason=metrics_empty`);
+  await page.getByText('2 requests with 200 items of this reason in this time.').waitFor();
+});
+
+it('lost items have a number, and a verdict that leads to the difference', async () => {
+  const { id } = await newReport('an owner with a loss');
+  // Of a day that no look compares any more.
+  await askClickhouse(
+    `INSERT INTO otel.ingest_differences (kind, stream, data_id, app_id, minute, items, messages, is_found, at)
+     VALUES ('lost_in_the_stream', 'METRICS', ${id}, 0, toStartOfMinute(now() - 864000), 7, 2, 1, now() - 864000)`,
+  );
+  try {
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto(`/console/outcomes?since=${Math.floor(Date.now() / 1000) - 20 * 86_400}&owner=${id}`);
+    await page.getByText('0 dead-lettered, 7 lost.').waitFor();
+    await page.getByRole('columnheader', { name: 'Lost' }).waitFor();
+    await page.getByRole('cell', { name: /\bno$/ }).getByRole('link').click();
+    await expect.poll(() => page.url()).toContain(`/console/system/account?owner=${id}`);
+  } finally {
+    // Other pages of the same stack say whether all accounts add up.
+    const closing = { data_id: id, reason: 'planted by a test' };
+    expect((await askAdmin('POST', '/api/v1/account/differences/close', closing)).status).toBe(200);
+  }
 });
 
 it('a time that the charts have no room for is said in words, and the sums of the owners are there all the same', async () => {

@@ -381,6 +381,48 @@ describe('the commands', () => {
   });
 });
 
+// Of what came since, no book says anything: "adds up" would be a guess, and a loss in it would show nowhere.
+describe('while transfer is stopped', () => {
+  it('no account adds up, on every way to it, and all are known again once it continues', async () => {
+    const owner = await stack.createReport('while transfer is stopped');
+    const id = owner.data_source.mon_data_id;
+    const shownSchema = z.object({
+      not_known_since: z.number().nullable(),
+      items: z.array(z.object({ received: z.number(), adds_up: z.boolean().nullable() })),
+    });
+    const shown = async () =>
+      shownSchema.parse((await stack.api('GET', `/api/v1/outcomes?data_id=${id}`)).body);
+    const isKnown = async (received: number): Promise<boolean> => {
+      const { not_known_since: since, items } = await shown();
+      return since === null && items[0]?.received === received && items[0].adds_up === true;
+    };
+    expect(await push([point], owner.data_source)).toBe(200);
+    await waitFor('a known account', 120_000, () => isKnown(1));
+    stack.transfer[0]?.signal('SIGSTOP');
+    try {
+      expect(await push([point, point], owner.data_source)).toBe(200);
+      await waitFor(
+        'the account is not known',
+        120_000,
+        async () => (await shown()).not_known_since !== null,
+      );
+      expect((await shown()).items).toEqual([{ received: 1, adds_up: null }]);
+      const behind = /not known: LEDGER is behind since .*, newer items are not counted yet/;
+      expect(await cli.text(`ledger --data-id ${id}`)).toMatch(behind);
+      expect(await cli.text('ledger')).not.toMatch(/\byes\b/);
+      expect(await cli.text('account')).toMatch(behind);
+      expect(await cli.text(`activity ${id}`)).toMatch(
+        /^not known +since .*, newer items are not counted yet$/m,
+      );
+      expect((await lineAt(firstUrl())).account?.adds_up).toBe(null);
+    } finally {
+      stack.transfer[0]?.signal('SIGCONT');
+    }
+    await waitFor('a known account of all', 120_000, () => isKnown(3));
+    expect(await cli.text('account')).not.toContain('LEDGER');
+  });
+});
+
 // Last: it kills transfer.
 describe('a transfer process that is killed', () => {
   it('is a trouble on both metadata processes, with the messages that wait; it goes when one is back', async () => {

@@ -2327,7 +2327,7 @@ export interface components {
             unrecorded: number;
             /** @description Received and not settled yet */
             in_flight: number;
-            /** @description False while a loss, an excess or a stuck difference is open; null while the books cannot be compared, or rows in its store cannot be read */
+            /** @description False while a loss, an excess or a stuck difference is open; null while the books cannot be compared, lines of them wait in LEDGER, or rows in its store cannot be read */
             adds_up: boolean | null;
             differences: components["schemas"]["Difference"][];
             /** @description Outside the balance, best effort: refused requests, duplicates and dropped values */
@@ -2344,6 +2344,7 @@ export interface components {
             kind: "lost_in_the_stream" | "lost_by_the_engine" | "not_counted" | "stuck" | "orphan" | "missing_in_the_store" | "unrecorded" | "unmerged" | "not_known";
             items: number;
             messages: number;
+            /** @description Of `not_known`: empty while the books cannot be compared, LEDGER while their lines wait there */
             stream: string;
             /** @description Data ids or applications; none where the owner is not known */
             owners: number[];
@@ -2927,7 +2928,7 @@ export interface components {
                 /** @description Unix seconds to the millisecond */
                 stored_at: number | null;
             } | null;
-            /** @description The newest 20 at or after `since`, by default of the last day; the newest first */
+            /** @description With `since`, the newest 20 at or after it; else the newest of each reason of the last day. The newest first. They are samples: GET /api/v1/outcomes has exact counts */
             refusals: components["schemas"]["Refusal"][];
             /** @description Minutes of arrival, the oldest first; the last one has just begun */
             minutes: {
@@ -2936,11 +2937,17 @@ export interface components {
                 stored: number;
                 dropped: number;
                 dead_lettered: number;
+                repeated: number;
+                lost: number;
+                stuck: number;
+                unrecorded: number;
                 refused_requests: number;
                 /** @description Equal to an earlier request, and so not stored again */
                 repeated_requests: number;
                 values_lost: number;
             }[];
+            /** @description As of GET /api/v1/outcomes: newer items are not counted yet. Null where all are */
+            not_known_since: number | null;
             limits: {
                 /** @enum {string} */
                 name: "requests_per_second" | "metric_columns" | "dimension_columns";
@@ -6584,7 +6591,7 @@ export interface operations {
                     "application/json": {
                         since: number;
                         until: number;
-                        /** @description Unix seconds: since when the books cannot be compared; null while they are */
+                        /** @description Unix seconds: since when the books cannot be compared, or lines of them wait in LEDGER, so that newer items are in no term; else null */
                         not_known_since: number | null;
                         items: components["schemas"]["Balance"][];
                         /** @description There are more than 10000 items: these are the first, and those with an open difference */

@@ -156,3 +156,10 @@ export const Pager = ({ next }: { next: string | null | undefined }) => {
     </p>
   );
 };
+
+/** A condition that a press removes. */
+export const Chip = ({ words, onRemove }: { words: string; onRemove: () => void }) => (
+  <button type="button" class="chip" aria-label={`Remove the filter ${words}`} onClick={onRemove}>
+    <bdi>{words}</bdi> ✕
+  </button>
+);

@@ -42,6 +42,9 @@ export const isStreamOfApplications = (stream: string): boolean => {
   return pipeline !== undefined && isOfApplications(pipeline);
 };
 
+/** Terms of an account that are rarely anything else than 0: shown where they are. */
+export const furtherTerms = ['repeated', 'lost', 'stuck', 'unrecorded'] as const;
+
 /** `spans and log records`; `points, spans and log records`. */
 export const listed = (words: readonly string[], last: 'and' | 'or'): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;

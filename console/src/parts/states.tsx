@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../api/client.ts';
 import type { Resource } from '../api/use.ts';
+import { href } from '../shell/router.ts';
 import { wholeText } from './figures.ts';
+import { Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
 
 /** Words for a list without items: what would be here, and how it gets there. */
@@ -29,6 +31,15 @@ export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => v
     )}
   </div>
 );
+
+/** Since when accounts are not known (Unix seconds); nothing where they are. */
+export const NotKnown = ({ since }: { since: number | null | undefined }) =>
+  typeof since === 'number' && (
+    <p class="state failed">
+      Not known since <Time at={since} seconds />: the books cannot be compared, or LEDGER is behind. Newer
+      items are not counted yet; <a href={href('/')}>Line</a> names the trouble.
+    </p>
+  );
 
 /** Why nothing is asked: a filter that cannot be read is not taken for none. */
 export const Unreadable = ({ children }: { children: ComponentChildren }) => (

@@ -9,7 +9,10 @@ export const differenceSchema = z
     kind: z.enum(differenceKinds),
     items: count,
     messages: count,
-    stream: z.string(),
+    stream: z.string().meta({
+      description:
+        'Of `not_known`: empty while the books cannot be compared, LEDGER while their lines wait there',
+    }),
     owners: z
       .array(count)
       .meta({ description: 'Data ids or applications; none where the owner is not known' }),
@@ -55,7 +58,7 @@ export const accountSchema = z
     in_flight: count.meta({ description: 'Received and not settled yet' }),
     adds_up: z.boolean().nullable().meta({
       description:
-        'False while a loss, an excess or a stuck difference is open; null while the books cannot be compared, or rows in its store cannot be read',
+        'False while a loss, an excess or a stuck difference is open; null while the books cannot be compared, lines of them wait in LEDGER, or rows in its store cannot be read',
     }),
     differences: z.array(differenceSchema),
     refusals: refusalsSchema,

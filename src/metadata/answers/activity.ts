@@ -42,7 +42,8 @@ export const activity = z
       .nullable()
       .meta({ description: 'Null without `since`' }),
     refusals: z.array(refusal).meta({
-      description: 'The newest 20 at or after `since`, by default of the last day; the newest first',
+      description:
+        'With `since`, the newest 20 at or after it; else the newest of each reason of the last day. The newest first. They are samples: GET /api/v1/outcomes has exact counts',
     }),
     minutes: z
       .array(
@@ -52,6 +53,7 @@ export const activity = z
           stored: count,
           dropped: count,
           dead_lettered: count,
+          ...{ repeated: count, lost: count, stuck: count, unrecorded: count },
           refused_requests: count,
           repeated_requests: count.meta({
             description: 'Equal to an earlier request, and so not stored again',
@@ -60,6 +62,9 @@ export const activity = z
         }),
       )
       .meta({ description: 'Minutes of arrival, the oldest first; the last one has just begun' }),
+    not_known_since: count.nullable().meta({
+      description: 'As of GET /api/v1/outcomes: newer items are not counted yet. Null where all are',
+    }),
     limits: z.array(
       z.strictObject({
         name: z.enum(['requests_per_second', 'metric_columns', 'dimension_columns']),

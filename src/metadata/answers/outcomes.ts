@@ -33,7 +33,8 @@ export const balancesAnswer = z.strictObject({
   since: count,
   until: count,
   not_known_since: count.nullable().meta({
-    description: 'Unix seconds: since when the books cannot be compared; null while they are',
+    description:
+      'Unix seconds: since when the books cannot be compared, or lines of them wait in LEDGER, so that newer items are in no term; else null',
   }),
   items: z.array(accountSchema),
   truncated: z.boolean().meta({

@@ -15,7 +15,7 @@ import { shownStores } from './account-stores.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './queries.ts';
-import { notKnown, shownDifference } from './shown-account.ts';
+import { notKnown, notKnownSinceOf, shownDifference } from './shown-account.ts';
 
 const tag = 'Account';
 const count = z.int();
@@ -44,7 +44,7 @@ const askedOwner = async (
   return ownerOf(await namedOwner(records, owner));
 };
 
-const differences = ({ outcomes, account }: ApiDeps): Endpoint =>
+const differences = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
     path: '/api/v1/account/differences',
@@ -60,11 +60,9 @@ const differences = ({ outcomes, account }: ApiDeps): Endpoint =>
       const owner = await askedOwner(records, query);
       const found = await readDifferences(outcomes.clickhouse, { ...owner, since, until });
       const items = sumDifferences(found).map(shownDifference);
-      const { notKnownSince } = account.state;
-      if (notKnownSince === undefined) return { body: { items } };
       const owners = [owner.dataId ?? owner.appId ?? 0].filter((id) => id !== 0);
       const now = Math.floor(outcomes.now() / 1000);
-      return { body: { items: [notKnown(Math.floor(notKnownSince / 1000), now, owners), ...items] } };
+      return { body: { items: [...notKnown(notKnownSinceOf(deps), now, owners), ...items] } };
     },
   });
 

@@ -10,6 +10,7 @@ import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { idParams } from './params.ts';
 import { number, timeQuery } from './queries.ts';
+import { notKnownSinceOf, shownSince } from './shown-account.ts';
 
 const minutesMax = 60;
 const minutesText = `must be a number from 0 to ${minutesMax}`;
@@ -66,7 +67,18 @@ const activityEndpoint = (deps: ApiDeps, { path, tag, noun, ownerOf, isEnabled }
           : readLimits({ clickhouse, records, policyDefaults, maxRateDefault }, owner, now),
       ]);
       const state = stateOf(enabled, last, newest.refusals, now);
-      return { body: { at: nowMs / 1000, state, last_request: last ?? null, ...newest, minutes, limits } };
+      const not_known_since = shownSince(notKnownSinceOf(deps));
+      return {
+        body: {
+          at: nowMs / 1000,
+          state,
+          last_request: last ?? null,
+          ...newest,
+          minutes,
+          not_known_since,
+          limits,
+        },
+      };
     },
   });
 

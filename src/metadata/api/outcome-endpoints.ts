@@ -23,7 +23,7 @@ import {
   timeQuery,
 } from './queries.ts';
 import { reasonFilter } from './reason-filter.ts';
-import { shownAccount } from './shown-account.ts';
+import { notKnownSinceOf, shownAccount, shownSince } from './shown-account.ts';
 import { keptAccounts, outcomesCsv, shownBuckets } from './shown-outcomes.ts';
 
 const tag = 'Outcomes';
@@ -84,7 +84,7 @@ const tooManyForCsv = (found: number): Fault =>
     `the period has ${found} accounts, the limit of CSV is ${accountsMax}; choose a shorter period, a longer step, or one owner with data_id or app_id`,
   );
 
-const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
+const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
     path: '/api/v1/outcomes',
@@ -100,7 +100,8 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
       const { since, until } = periodOf(query, now, hourSeconds);
       const { dataId, appId } = ownerOf(query);
       await refuseUnknownOwner(records, query);
-      const { notKnownSince } = account.state;
+      const notKnownSince = notKnownSinceOf(deps);
+      const notKnown = shownSince(notKnownSince);
       const end = endOfPeriod(query.until, now);
       const by = query.group === undefined ? query.by : stepOf({ since, end }, query.by);
       const filter = {
@@ -114,9 +115,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
       const except = exceptOf(records, query);
       const { clickhouse } = outcomes;
       const [accounts, sums, streams] = await Promise.all([
-        query.group === undefined
-          ? readOwnerAccounts(clickhouse, filter, by, notKnownSince === undefined)
-          : [],
+        query.group === undefined ? readOwnerAccounts(clickhouse, filter, by, notKnown === null) : [],
         query.group === undefined ? [] : readAccounts(clickhouse, { ...filter, except }, by, false),
         outcomes.inFlight(),
       ]);
@@ -134,7 +133,6 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
         bytes_max: bytesMax,
         ack_pending: ackPending,
       }));
-      const notKnown = notKnownSince === undefined ? null : Math.floor(notKnownSince / 1000);
       return {
         body: { since, until, not_known_since: notKnown, items, truncated, buckets, in_flight: inFlight },
         csv: () => {

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Account, DifferenceSum } from '../../account/accounts.ts';
+import type { AccountState } from '../account/account-watch.ts';
 import type { accountSchema, differenceSchema } from '../answers/account.ts';
 
 /** A difference as the API shows it. */
@@ -26,27 +27,54 @@ export const shownDifference = ({
   reason,
 });
 
-/** The difference that says that the looks fail; times in Unix seconds. */
-export const notKnown = (
-  from: number,
-  until: number,
-  owners: number[],
-): z.output<typeof differenceSchema> => ({
-  kind: 'not_known',
-  items: 0,
-  messages: 0,
-  stream: '',
-  owners,
-  from,
-  until: Math.max(from, until),
-  is_open: true,
-  reason: '',
+/** Since when the account is not known, ms since the epoch; undefined where it is. */
+export type NotKnownSince = {
+  /** The books cannot be compared. */
+  readonly looks: number | undefined;
+  /** Lines of both books wait in LEDGER: newer items are in no term. */
+  readonly ledger: number | undefined;
+};
+
+type NotKnownDeps = {
+  readonly account: { readonly state: AccountState };
+  readonly pulse: { ledgerBehindSince(): number | undefined };
+};
+
+export const notKnownSinceOf = ({ account, pulse }: NotKnownDeps): NotKnownSince => ({
+  looks: account.state.notKnownSince,
+  ledger: pulse.ledgerBehindSince(),
 });
 
-/** An account as the API shows it. `notKnownSince` in ms since the epoch, `until` in Unix seconds. */
+/** The earlier one in Unix seconds; null where the account is known. */
+export const shownSince = ({ looks, ledger }: NotKnownSince): number | null => {
+  const since = Math.min(looks ?? Number.POSITIVE_INFINITY, ledger ?? Number.POSITIVE_INFINITY);
+  return Number.isFinite(since) ? Math.floor(since / 1000) : null;
+};
+
+/** The differences that say that the account is not known, for as many reasons as there are; `until` in Unix seconds. */
+export const notKnown = (
+  { looks, ledger }: NotKnownSince,
+  until: number,
+  owners: number[],
+): z.output<typeof differenceSchema>[] =>
+  (
+    [
+      ['', looks],
+      ['LEDGER', ledger],
+    ] as const
+  ).flatMap(([stream, since]) => {
+    if (since === undefined) return [];
+    const from = Math.floor(since / 1000);
+    return {
+      ...({ kind: 'not_known', items: 0, messages: 0, stream, owners, from } as const),
+      ...{ until: Math.max(from, until), is_open: true, reason: '' },
+    };
+  });
+
+/** An account as the API shows it. `until` in Unix seconds. */
 export const shownAccount = (
   account: Account,
-  notKnownSince: number | undefined,
+  notKnownSince: NotKnownSince,
   until: number,
 ): z.output<typeof accountSchema> => {
   const { pipeline, dataId, appId, minute, received, stored, deadLettered, dropped, refusals } = account;
@@ -67,10 +95,7 @@ export const shownAccount = (
     unrecorded,
     in_flight: inFlight,
     adds_up: addsUp,
-    differences: [
-      ...differences.map(shownDifference),
-      ...(notKnownSince === undefined ? [] : [notKnown(Math.floor(notKnownSince / 1000), until, owners)]),
-    ],
+    differences: [...differences.map(shownDifference), ...notKnown(notKnownSince, until, owners)],
     refusals: [...refusals],
   };
 };

@@ -17,6 +17,10 @@ export type Minute = {
   readonly stored: number;
   readonly dropped: number;
   readonly dead_lettered: number;
+  readonly repeated: number;
+  readonly lost: number;
+  readonly stuck: number;
+  readonly unrecorded: number;
   readonly refused_requests: number;
   readonly repeated_requests: number;
   readonly values_lost: number;
@@ -26,6 +30,8 @@ const minuteSeconds = 60;
 /** An owner that sent within this time still sends. */
 const recentSeconds = 300;
 const refusalsMax = 20;
+/** More than there are. */
+const reasonsMax = 1_000;
 
 /** The accounts of an owner in a minute together: an application has one for each of its signals. */
 export const minuteOf = (at: number, accounts: readonly Account[]): Minute => {
@@ -38,6 +44,10 @@ export const minuteOf = (at: number, accounts: readonly Account[]): Minute => {
     stored: sumOf(accounts.map(({ stored }) => stored)),
     dropped: sumOf(accounts.flatMap(({ dropped }) => Object.values(dropped))),
     dead_lettered: sumOf(accounts.map(({ deadLettered }) => deadLettered)),
+    repeated: sumOf(accounts.map(({ repeated }) => repeated)),
+    lost: sumOf(accounts.map(({ lost }) => lost)),
+    stuck: sumOf(accounts.map(({ stuck }) => stuck)),
+    unrecorded: sumOf(accounts.map(({ unrecorded }) => unrecorded)),
     refused_requests: requestsOf('refused'),
     repeated_requests: requestsOf('duplicate'),
     values_lost: sumOf(refusals.flatMap(({ kind, items }) => (kind === 'value_lost' ? [items] : []))),
@@ -98,8 +108,6 @@ const merged = (stored: readonly Drop[], { samples, reasons }: Arrived, since: n
   return found.toSorted((left, right) => right.at - left.at).slice(0, refusalsMax);
 };
 
-const nothingArrived: Arrived = { storedAt: undefined, samples: [], reasons: new Map() };
-
 /** Whether an item was stored or refused since a time (Unix seconds), within about a second of its arrival; and the newest refusals. */
 export const readWaiting = async (
   { clickhouse, arrivals }: { readonly clickhouse: Clickhouse; readonly arrivals: Arrivals },
@@ -119,13 +127,13 @@ export const readWaiting = async (
   return { waiting: { since, state, stored_at: storedAt ?? null }, refusals };
 };
 
-/** The newest refusals since a time (Unix seconds). Throws the Faults of the ClickHouse client. */
+/** The newest refusal of each reason since a time (Unix seconds). Throws the Faults of the ClickHouse client. */
 export const readRefusals = async (
   clickhouse: Clickhouse,
   owner: UsageOwner,
   since: number,
 ): Promise<Refusal[]> =>
-  merged(await readOwnerDrops(clickhouse, owner, since, refusalsMax), nothingArrived, since);
+  (await readOwnerDrops(clickhouse, owner, since, reasonsMax, true)).map((drop) => refusalOf(drop, true));
 
 /** What the owner does; all that a disabled one sends is refused. */
 export const stateOf = (

@@ -271,6 +271,14 @@ export const isLedgerBehind = (trend: StreamTrend | undefined): boolean =>
   trend.readSecondsAgo > ledgerReadSecondsMax ||
   (trend.messages > 0 && trend.oldestAgeSeconds > ledgerSecondsMax);
 
+/** Since when lines of both books wait in LEDGER unread, ms since the epoch; undefined where they are read. */
+export const ledgerBehindSince = (trend: StreamTrend | undefined, nowMs: number): number | undefined => {
+  if (!isLedgerBehind(trend)) return undefined;
+  if (trend === undefined) return nowMs;
+  const waited = trend.messages > 0 ? trend.oldestAgeSeconds : 0;
+  return nowMs - 1_000 * (trend.readSecondsAgo + waited);
+};
+
 /** An account that adds up is known to only while the lines of both books are read. */
 const shownAccount = (account: HourAccount, isBehind: boolean): Line['account'] => ({
   since: account.since,

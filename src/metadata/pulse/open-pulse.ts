@@ -16,7 +16,7 @@ import type { Line, LineStore, ProcessWithSeries } from '../answers/line.ts';
 import type { Watch } from '../watch.ts';
 import { type Acts, createActs, shownActs } from './acts.ts';
 import { createHourAccount } from './hour-account.ts';
-import { drawLine, isLedgerBehind, shownProcess } from './line.ts';
+import { drawLine, isLedgerBehind, ledgerBehindSince, shownProcess } from './line.ts';
 import { createLive, type Live } from './live.ts';
 import { createProcesses, type Processes } from './processes.ts';
 
@@ -25,6 +25,8 @@ export type PulseReads = {
   /** The line, drawn at most once a second. */
   line(): Promise<Line>;
   processes(): ProcessWithSeries[];
+  /** Since when lines of both books wait in LEDGER unread, ms since the epoch; undefined where they are read. */
+  ledgerBehindSince(): number | undefined;
   readonly live: Live;
   readonly acts: Acts;
 };
@@ -163,5 +165,10 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
     acts: () => shownActs(processes.list()),
     log,
   });
-  return { line, processes: () => withSeries(processes), live, acts };
+  return {
+    line,
+    processes: () => withSeries(processes),
+    ledgerBehindSince: () => ledgerBehindSince(watch.trends.of('LEDGER'), Date.now()),
+    ...{ live, acts },
+  };
 };

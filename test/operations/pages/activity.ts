@@ -277,7 +277,7 @@ describe('the activity of a data id', () => {
       const { minutes, last_request: last, refusals } = await activity(pathOf(report));
       const stored = minutes.reduce((sum, minute) => sum + minute.stored, 0);
       const refused = minutes.reduce((sum, minute) => sum + minute.refused_requests, 0);
-      return stored === 6 && refused === 1 && last !== null && refusals.length === 4;
+      return stored === 6 && refused === 1 && last !== null && refusals.length === 1;
     });
   });
 
@@ -307,6 +307,26 @@ describe('the activity of a data id', () => {
       { name: 'dimension_columns', limit: 64, used: 1 },
     ]);
     expect(limits[0]?.used).toBeGreaterThan(0);
+  });
+
+  it('has the newest sample of each reason: a loud one hides no other', async () => {
+    const owner = await stack.createReport('loud');
+    const send = (data: readonly unknown[]) => push(stack, owner, owner.data_source.token, data);
+    expect(await send([good, { ...good, metrics: { cpu: 'high' } }])).toBe(200);
+    for (let count = 0; count < 3; count++)
+      expect(await send([good, ...Array.from({ length: 40 }, () => ({ metrics: {} }))])).toBe(200);
+    expect(await send(Array.from({ length: 7 }, () => ({ metrics: {} })))).toBe(400);
+    const text = await until('all of it is counted', async () => {
+      const now = await cli.text(`activity ${owner.data_source.mon_data_id}`);
+      return now.includes('120 items, 1 request with 7 items') && now.includes('metric_value_invalid') && now;
+    });
+    expect(text.match(/metrics_empty/g)).toHaveLength(1);
+    expect(text).toMatch(/metric_value_invalid +1 item +/);
+    const { refusals } = await activity(pathOf(owner));
+    expect(refusals.map(({ reason }) => reason).toSorted()).toEqual([
+      'metric_value_invalid',
+      'metrics_empty',
+    ]);
   });
 
   it('is printed, with the remedies of refusals', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { refusalsOf } from '../../../console/src/pages/outcomes/series.ts';
 import {
   changeText,
   groupedRefusals,
@@ -6,7 +7,6 @@ import {
   isFound,
   mergedSources,
   policyChange,
-  refusalsOf,
   sdksOf,
   sourceState,
   waitingWords,
@@ -38,6 +38,11 @@ describe('the hour of an owner', () => {
     expect([hour?.received.minutes[0], hour?.received.minutes[59]]).toEqual([7, 8]);
     expect(hour?.dropped).toMatchObject({ sum: 3 });
     expect(hour?.dropped.minutes[59]).toBe(3);
+  });
+
+  it('has what is in no outcome', () => {
+    const hour = hoursOf([{ ...balance(now, 9), lost: 4, stuck: 2 }], () => 1, until).get(1);
+    expect(hour?.lost.sum).toBe(6);
   });
 
   it('has no place for a minute outside of it', () => {
@@ -98,10 +103,10 @@ describe('refusals', () => {
       refusal(6, { sender: '10.0.0.2' }),
       refusal(1, { reason: 'too_old' }),
     ]);
-    expect(grouped.map(({ at, times, value }) => [at, times, value])).toEqual([
-      [6, 1, '1'],
-      [5, 3, 'e'],
-      [1, 1, '1'],
+    expect(grouped.map(({ at, value }) => [at, value])).toEqual([
+      [6, '1'],
+      [5, 'e'],
+      [1, '1'],
     ]);
   });
 });

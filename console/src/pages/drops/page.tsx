@@ -2,7 +2,6 @@ import { Choice } from '../../parts/filters.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
-
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useGet } from '../../api/use.ts';
 import { numberText } from '../../parts/format.tsx';

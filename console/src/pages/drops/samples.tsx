@@ -12,30 +12,20 @@ import { itemOf } from '../../parts/signals.ts';
 import { Await, Failed } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Explanation } from '../outcomes/reasons.tsx';
-import { ownerQuery, ownerText } from '../outcomes/series.ts';
+import { ownerQuery, ownerText, reasonCounts } from '../outcomes/series.ts';
 import { keyOf } from './tail.ts';
 
 export type Drop = components['schemas']['Drop'];
 
-const hourSeconds = 3_600;
-
-/** How many items of this reason its owner had in the last hour, by the account and its refusals. */
+/** How often this reason came of its owner in the last hour, by the account and its refusals. */
 const useCount = ({ reason, ...drop }: Drop) =>
   useLoad(`${ownerText(drop)} ${reason}`, async (signal) => {
-    const since = nowSeconds() - hourSeconds;
-    const query = { since, by: 'minute', group: 'reason', ...ownerQuery(ownerText(drop)) } as const;
-    const { buckets } = await get('/api/v1/outcomes', { query, signal });
-    return buckets.reduce((sum, { dropped, refusals }) => {
-      const refused = refusals.filter((each) => each.reason === reason);
-      return (
-        sum +
-        (dropped[reason] ?? 0) +
-        refused.reduce(
-          (all, { requests, items, kind }) => all + (kind === 'value_lost' ? items : requests),
-          0,
-        )
-      );
-    }, 0);
+    const query = { since: nowSeconds() - 3_600, ...ownerQuery(ownerText(drop)) };
+    const { buckets } = await get('/api/v1/outcomes', {
+      query: { ...query, by: 'minute', group: 'reason' },
+      signal,
+    });
+    return reasonCounts(buckets).get(reason);
   });
 
 const placeText = ({ ordinal, pipeline }: Drop): string =>

@@ -1,28 +1,33 @@
 import type { Answer } from '../../api/client.ts';
-import { numberColumn, textColumn } from '../../parts/columns.tsx';
+import { number, numberColumn, textColumn } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
-import { itemsOf } from '../../parts/signals.ts';
+import { furtherTerms, itemsOf } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
-import { ownerName, ownerText, type Which } from './series.ts';
+import { href } from '../../shell/router.ts';
+import { ownerName, ownerText, refusedOf } from './series.ts';
 
 type Account = Answer<'/api/v1/outcomes'>['items'][number];
 
 const droppedOf = ({ dropped }: Account): number =>
   Object.values(dropped).reduce((sum, items) => sum + items, 0);
-const refusedOf = ({ refusals }: Account): number =>
-  refusals.filter(({ kind }) => kind === 'refused').reduce((sum, { requests }) => sum + requests, 0);
 
 const topReason = ({ dropped }: Account): [string, number] | undefined =>
   Object.entries(dropped).toSorted(([, left], [, right]) => right - left)[0];
 
 const verdicts = { true: ['good', 'yes'], false: ['bad', 'no'], null: ['warn', 'not known'] } as const;
-const verdict = ({ adds_up: addsUp }: Account) => {
-  const [tone, word] = verdicts[`${addsUp}`];
-  return <Badge tone={tone}>{word}</Badge>;
+/** The verdict; one that is wrong leads to the differences of its owner. */
+const verdict = (row: Account) => {
+  const [tone, word] = verdicts[`${row.adds_up}`];
+  const badge = <Badge tone={tone}>{word}</Badge>;
+  if (row.adds_up !== false) return badge;
+  const owner = ownerText(row);
+  return <a href={href('/system/account', owner === '' ? {} : { owner })}>{badge}</a>;
 };
 
-const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Account>[] => [
+type OwnersProps = { items: readonly Account[]; onChoose: (owner: string, reason?: string) => void };
+
+const columnsOf = (items: readonly Account[], choose: OwnersProps['onChoose']): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
     cell: (row) =>
@@ -51,28 +56,27 @@ const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Acc
     },
   },
   numberColumn('letters', 'Dead-lettered', (row) => row.dead_lettered),
+  // Each has a column where an owner has some, so that a row adds up as it is shown.
+  ...furtherTerms
+    .filter((term) => items.some((row) => row[term] !== 0))
+    .map((term) => number(`${term[0]?.toUpperCase()}${term.slice(1)}`, (row: Account) => row[term])),
   numberColumn('flight', 'In flight', (row) => row.in_flight),
-  numberColumn('refused', 'Refused', refusedOf),
+  numberColumn('refused', 'Refused requests', (row) => refusedOf([row]).requests),
+  numberColumn('refused-items', 'Their items', (row) => refusedOf([row]).items),
   { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
 ];
 
-type OwnersProps = {
-  items: readonly Account[];
-  which: Which;
-  onChoose: (owner: string, reason?: string) => void;
-};
-
 /** What became of the items of each owner. */
-export const Owners = ({ items, which, onChoose }: OwnersProps) => (
+export const Owners = ({ items, onChoose }: OwnersProps) => (
   <>
     <h2>Owners</h2>
     <Table
       caption="Outcomes by owner"
       sortName="owners"
-      rows={items.filter(({ pipeline }) => which === '' || pipeline === which)}
+      rows={items}
       keyOf={({ pipeline, data_id: dataId, app_id: appId }) => `${pipeline} ${dataId} ${appId}`}
       empty="No owner has items or refused requests in this time."
-      columns={columnsOf(onChoose)}
+      columns={columnsOf(items, onChoose)}
     />
   </>
 );

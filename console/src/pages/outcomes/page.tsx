@@ -6,15 +6,16 @@ import { useLoad } from '../../api/use.ts';
 import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
 import { Choice } from '../../parts/filters.tsx';
-import { numberText, percentText, Time } from '../../parts/format.tsx';
+import { numberText, Time } from '../../parts/format.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
-import { Await, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
+import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
 import { Owners } from './owners.tsx';
 import { Explanation, OwnerPicker } from './reasons.tsx';
 import {
+  besideText,
   type Charts,
   chartsOf,
   daysMax,
@@ -22,6 +23,8 @@ import {
   ownerName,
   ownerPath,
   ownerQuery,
+  reasonCounts,
+  sentenceOf,
   stepOf,
   stepSeconds,
 } from './series.ts';
@@ -86,18 +89,6 @@ const Controls = ({ choice }: { choice: Chosen }) => (
   </form>
 );
 
-const wordOf = (key: string): string => (key === 'dead_lettered' ? 'dead-lettered' : key);
-
-const sentenceOf = (sums: Charts['sums']): string => {
-  const total = sums.reduce((sum, [, items]) => sum + items, 0);
-  const of = (key: string): number => sums.find(([each]) => each === key)?.[1] ?? 0;
-  if (total === 0) return 'No items were settled in this time.';
-  const dropped = sums.filter(([key, items]) => key !== 'stored' && key !== 'dead_lettered' && items > 0);
-  const all = total - of('stored') - of('dead_lettered');
-  const most = dropped[0] === undefined ? '' : `, most by ${dropped[0][0]} (${numberText(dropped[0][1])})`;
-  return `${numberText(total)} items: ${percentText(of('stored') / total)} stored, ${numberText(all)} dropped${most}, ${numberText(of('dead_lettered'))} dead-lettered.`;
-};
-
 /** What a click on a bar chooses: its time and, of a reason, the reason; a key press takes the largest reason of that time. */
 const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: string | undefined): void => {
   const reasons = list
@@ -111,7 +102,8 @@ const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: stri
   setQuery({ at: String(charts.times[index] ?? 0), reason: chosen?.split(' ').at(-1) }, { replace: false });
 };
 
-const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
+type ChartsProps = { charts: Charts; choice: Chosen; accounts: Parameters<typeof sentenceOf>[1] };
+const OutcomeCharts = ({ charts, choice, accounts }: ChartsProps) => {
   const size = stepSeconds[choice.step];
   const picked = choice.at === undefined ? -1 : charts.times.indexOf(choice.at);
   const refused = charts.refusals.reduce((sum, each) => sum + sumOf(each), 0);
@@ -127,7 +119,7 @@ const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Chosen }) =
         {...shared}
         name="main"
         title={`Items by outcome and ${choice.step}`}
-        summary={sentenceOf(charts.sums)}
+        summary={sentenceOf(charts.sums, accounts, charts.bucketsAt(undefined))}
         series={charts.outcomes}
         isShare={choice.isShare}
         heightPx={260}
@@ -153,7 +145,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   const { at, reason } = choice;
   const size = stepSeconds[choice.step];
   const sums = charts.sumsAt(at).filter(([key, items]) => key !== 'stored' && items > 0);
-  const count = sums.find(([key]) => key === reason)?.[1];
+  const buckets = charts.bucketsAt(at);
   return (
     <>
       <h2 class="row">
@@ -172,7 +164,10 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
         )}
       </h2>
       {sums.length === 0 ? (
-        <Empty>Nothing was dropped or dead-lettered {at === undefined ? 'in this time' : 'then'}.</Empty>
+        <Empty>
+          Nothing was dropped or dead-lettered {at === undefined ? 'in this time' : 'then'}
+          {besideText(buckets)}.
+        </Empty>
       ) : (
         <BarList
           label="Items by reason"
@@ -180,7 +175,9 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
             ...{ key, value },
             label:
               key === 'dead_lettered' ? (
-                <a href={href('/dead-letters')}>{wordOf(key)}</a>
+                <a href={href('/dead-letters', choice.owner === '' ? {} : { owner: choice.owner })}>
+                  dead-lettered
+                </a>
               ) : (
                 <button
                   type="button"
@@ -199,7 +196,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
           <h3>{plainText(reason)}</h3>
           <Explanation
             code={reason}
-            count={count}
+            count={reasonCounts(buckets).get(reason)}
             span={at === undefined ? 'this time' : `this ${choice.step}`}
           />
           <Samples
@@ -246,18 +243,19 @@ const Found = ({ choice }: { choice: Chosen }) => {
       )}
       <Await of={loaded}>
         {({ grouped, owners }) => {
+          const items = owners.items.filter(({ pipeline }) => which === '' || pipeline === which);
           const charts = grouped && chartsOf(grouped.buckets, grouped.since, grouped.until, step, which);
           return (
             <>
               {isTooLong && (
                 <Empty>The charts have room for {daysMax} days. Choose a shorter time to see them.</Empty>
               )}
-              {charts && <OutcomeCharts charts={charts} choice={choice} />}
+              <NotKnown since={owners.not_known_since} />
+              {charts && <OutcomeCharts charts={charts} choice={choice} accounts={items} />}
               {charts && <Reasons charts={charts} choice={choice} />}
               {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}
               <Owners
-                items={owners.items}
-                which={which}
+                items={items}
                 onChoose={(chosen, reason) => setQuery({ owner: chosen, reason }, { replace: false })}
               />
             </>

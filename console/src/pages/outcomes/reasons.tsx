@@ -2,7 +2,6 @@ import { get } from '../../api/client.ts';
 import type { components } from '../../api/schema.d.ts';
 import { useLoad } from '../../api/use.ts';
 import { Select } from '../../parts/filters.tsx';
-import { numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Await } from '../../parts/states.tsx';
@@ -24,9 +23,9 @@ const what: Readonly<Record<Reason['of'], string>> = {
   value: 'the item is stored without the value',
 };
 
-type ExplanationProps = { code: string; count?: number | undefined; span?: string };
+type ExplanationProps = { code: string; count?: string | undefined; span?: string };
 
-/** What a reason means, who can mend it and how; `count` of it in `span`, for instance `the last hour`. */
+/** What a reason means, who can mend it and how; `count` of it, in words, in `span`, for instance `the last hour`. */
 export const Explanation = ({ code, count, span }: ExplanationProps) => {
   const reasons = useReasons();
   return (
@@ -60,7 +59,7 @@ export const Explanation = ({ code, count, span }: ExplanationProps) => {
       </Await>
       {count !== undefined && (
         <p class="quiet">
-          {numberText(count)} of this reason in {span}.
+          {count} of this reason in {span}.
         </p>
       )}
     </div>

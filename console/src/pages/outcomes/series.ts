@@ -1,7 +1,8 @@
 import type { components } from '../../api/schema.d.ts';
 import { bucketTimes, type Series } from '../../charts/model.ts';
+import { numberText, percentText } from '../../parts/figures.ts';
 import { plainText } from '../../parts/plain-text.ts';
-import type { Pipeline } from '../../parts/signals.ts';
+import { furtherTerms, type Pipeline } from '../../parts/signals.ts';
 
 export type Bucket = components['schemas']['OutcomeBucket'];
 
@@ -73,6 +74,75 @@ const ranked = (
   return [...series, { key: otherKey, label: `${rest.length} other reasons`, mark: 7, values }];
 };
 
+type Refusal = Bucket['refusals'][number];
+type Refusals = readonly Pick<Bucket, 'refusals'>[];
+type Refused = Pick<Refusal, 'requests' | 'items'>;
+
+const added = <T extends Refused>(one: T, { requests, items }: Refused): T => ({
+  ...one,
+  ...{ requests: one.requests + requests, items: one.items + items },
+});
+
+/** Refusals of all signals of an owner, one row for each kind and reason. */
+export const refusalsOf = (of: Refusals): Refusal[] => {
+  const all = of.flatMap(({ refusals }) => refusals);
+  const same = Map.groupBy(all, ({ kind, reason }) => `${kind} ${reason}`);
+  return [...same.values()].map((each) => each.reduce(added));
+};
+
+/** Refused requests of accounts or buckets. */
+export const refusedOf = (of: Refusals): Refused =>
+  refusalsOf(of)
+    .filter(({ kind }) => kind === 'refused')
+    .reduce<Refused>(added, { requests: 0, items: 0 });
+
+/** `1 item`, `1,600 items`. */
+export const countedText = (count: number, noun: string): string =>
+  `${numberText(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+/** `16 requests with 1,600 items`; of some requests nobody knows the items. */
+export const refusedText = ({ requests, items }: Refused): string =>
+  `${countedText(requests, 'request')}${items === 0 ? '' : ` with ${countedText(items, 'item')}`}`;
+
+/** What was refused, as the end of a sentence about the items that were not; empty where nothing was. */
+export const besideText = (of: Refusals): string => {
+  const refused = refusedOf(of);
+  if (refused.requests === 0) return '';
+  return `; beside them ${refusedText(refused)} ${refused.requests === 1 ? 'was' : 'were'} refused`;
+};
+
+/** How often each reason was the outcome of an item, a refusal or the loss of a value, in words. */
+export const reasonCounts = (of: readonly Pick<Bucket, 'dropped' | 'refusals'>[]): Map<string, string> => {
+  const words = new Map<string, string>();
+  const add = (reason: string, text: string) =>
+    words.set(reason, words.has(reason) ? `${words.get(reason)}, ${text}` : text);
+  const entries = of.flatMap((each) => Object.entries(each.dropped));
+  const dropped = entries.map(([key, items]) => ({ at: 0, key, items }));
+  for (const [reason, items] of sumBy(dropped)) if (items > 0) add(reason, countedText(items, 'item'));
+  for (const each of refusalsOf(of)) {
+    if (each.kind === 'refused') add(each.reason, refusedText(each));
+    if (each.kind === 'value_lost') add(each.reason, countedText(each.items, 'value'));
+  }
+  return words;
+};
+
+type Further = Readonly<Record<(typeof furtherTerms)[number], number>>;
+
+/** What became of all items of a time: by outcome, and by the further terms of their accounts. */
+export const sentenceOf = (sums: Charts['sums'], accounts: readonly Further[], beside: Refusals): string => {
+  const further = furtherTerms
+    .map((term) => [term, accounts.reduce((sum, { [term]: items }) => sum + items, 0)] as const)
+    .filter(([, items]) => items > 0);
+  const total = [...sums, ...further].reduce((sum, [, items]) => sum + items, 0);
+  if (total === 0) return `No items were settled in this time${besideText(beside)}.`;
+  const of = (key: string): number => sums.find(([each]) => each === key)?.[1] ?? 0;
+  const dropped = sums.filter(([key, items]) => key !== 'stored' && key !== 'dead_lettered' && items > 0);
+  const all = dropped.reduce((sum, [, items]) => sum + items, 0);
+  const most = dropped[0] === undefined ? '' : `, most by ${dropped[0][0]} (${numberText(dropped[0][1])})`;
+  const rest = further.map(([term, items]) => `, ${numberText(items)} ${term}`).join('');
+  return `${numberText(total)} items: ${percentText(of('stored') / total)} stored, ${numberText(all)} dropped${most}, ${numberText(of('dead_lettered'))} dead-lettered${rest}${besideText(beside)}.`;
+};
+
 export type Charts = {
   readonly times: readonly number[];
   readonly outcomes: readonly Series[];
@@ -80,6 +150,8 @@ export type Charts = {
   /** Items by outcome (`stored`, `dead_lettered`, reasons) of the whole time, the largest first; and those of one bucket. */
   readonly sums: readonly (readonly [key: string, items: number])[];
   readonly sumsAt: (at: number | undefined) => Charts['sums'];
+  /** The buckets of the whole time, or the ones at this one. */
+  readonly bucketsAt: (at: number | undefined) => readonly Bucket[];
 };
 
 /**
@@ -125,6 +197,7 @@ export const chartsOf = (
       label: each.label.replace('value_lost', 'value lost:').replace('refused ', 'refused: '),
     })),
     sums: sumBy(all),
+    bucketsAt: (at) => own.filter((each) => at === undefined || each.at === at),
     sumsAt: (at) => sumBy(at === undefined ? all : all.filter((count) => count.at === at)),
   };
 };

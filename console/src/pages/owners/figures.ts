@@ -52,8 +52,9 @@ export const mergedSources = (reports: readonly Report[], sources: readonly Sour
 
 type Balance = Answer<'/api/v1/outcomes'>['items'][number];
 
-/** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first. */
-export type Hour = Readonly<Record<'received' | 'stored' | 'dropped', Counts>>;
+/** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first; `lost`: or stuck, or unrecorded. */
+const columns = ['received', 'stored', 'dropped', 'lost'] as const;
+export type Hour = Readonly<Record<(typeof columns)[number], Counts>>;
 export type Counts = { sum: number; minutes: number[] };
 
 const minutesOfHour = 60;
@@ -71,34 +72,23 @@ export const hoursOf = (
   const first = Math.floor(until / 60) - minutesOfHour + 1;
   const empty = () => ({ sum: 0, minutes: new Array<number>(minutesOfHour).fill(0) });
   for (const row of rows) {
-    const hour = hours.get(idOf(row)) ?? { received: empty(), stored: empty(), dropped: empty() };
+    const hour = hours.get(idOf(row)) ?? {
+      received: empty(),
+      stored: empty(),
+      dropped: empty(),
+      lost: empty(),
+    };
     hours.set(idOf(row), hour);
     const at = Math.floor((row.minute ?? 0) / 60) - first;
-    const counts = { received: row.received, stored: row.stored, dropped: sumOf(row.dropped) };
-    for (const name of ['received', 'stored', 'dropped'] as const) {
+    const lost = row.lost + row.stuck + row.unrecorded;
+    const counts = { ...row, dropped: sumOf(row.dropped), lost };
+    for (const name of columns) {
       hour[name].sum += counts[name];
       if (at >= 0 && at < minutesOfHour)
         hour[name].minutes[at] = (hour[name].minutes[at] ?? 0) + counts[name];
     }
   }
   return hours;
-};
-
-type RefusalSum = Balance['refusals'][number];
-
-/** Refusals of all signals of an owner, one row for each kind and reason. */
-export const refusalsOf = (accounts: readonly Pick<Balance, 'refusals'>[]): RefusalSum[] => {
-  const sums = new Map<string, RefusalSum>();
-  for (const { refusals } of accounts)
-    for (const each of refusals) {
-      const known = sums.get(`${each.kind} ${each.reason}`);
-      sums.set(`${each.kind} ${each.reason}`, {
-        ...each,
-        requests: each.requests + (known?.requests ?? 0),
-        items: each.items + (known?.items ?? 0),
-      });
-    }
-  return [...sums.values()];
 };
 
 /** Whether a search finds an owner: by a part of its name, by its id, or by `biz:` and its business. */
@@ -111,21 +101,14 @@ export const isFound = ({ id, name, biz }: Owner, search: string): boolean =>
     );
 
 export type Refusal = Activity['refusals'][number];
-export type GroupedRefusal = Refusal & { readonly times: number };
-
 export const keyOfRefusal = ({ reason, field, detail, sender, sdk }: Refusal): string =>
   JSON.stringify([reason, field, detail, sender, sdk]);
 
 /** Refusals for the same reason and the same field as one, with the newest of them; the newest first. */
-export const groupedRefusals = (items: readonly Refusal[]): GroupedRefusal[] => {
-  const groups = new Map<string, GroupedRefusal>();
-  for (const item of items) {
-    const key = keyOfRefusal(item);
-    const known = groups.get(key);
-    const newest = known !== undefined && known.at > item.at ? known : item;
-    groups.set(key, { ...newest, times: (known?.times ?? 0) + 1 });
-  }
-  return [...groups.values()].toSorted((left, right) => right.at - left.at);
+export const groupedRefusals = (items: readonly Refusal[]): Refusal[] => {
+  const oldestFirst = items.toSorted((left, right) => left.at - right.at);
+  const newest = new Map(oldestFirst.map((item) => [keyOfRefusal(item), item]));
+  return [...newest.values()].toSorted((left, right) => right.at - left.at);
 };
 
 export type Day = Answer<'/api/v1/usage'>['items'][number];

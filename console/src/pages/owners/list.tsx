@@ -7,7 +7,7 @@ import { column, numberColumn } from '../../parts/columns.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, Failed, TooLarge } from '../../parts/states.tsx';
+import { Await, Badge, Failed, NotKnown, TooLarge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
@@ -74,6 +74,7 @@ const columnsOf = (
     counts('received', 'Received'),
     counts('stored', 'Stored'),
     counts('dropped', 'Dropped'),
+    ...(hours?.values().some(({ lost }) => lost.sum > 0) ? [counts('lost', 'Lost or stuck')] : []),
     {
       key: 'seen',
       title: 'Last seen',
@@ -126,6 +127,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
         )}
       </div>
       {failed !== undefined && <Failed error={failed} />}
+      <NotKnown since={outcomes.data?.not_known_since} />
       {!isWhole && (
         <p class="state">Too many owners sent in the last hour to show their counts here; see Outcomes.</p>
       )}

@@ -1,10 +1,13 @@
-import { now } from '../../api/clock.ts';
-import { useGet } from '../../api/use.ts';
+import { get } from '../../api/client.ts';
+import { now, nowSeconds } from '../../api/clock.ts';
+import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, type Tone } from '../../parts/states.tsx';
+import { furtherTerms } from '../../parts/signals.ts';
+import { Await, Badge, NotKnown, type Tone } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
+import { reasonCounts } from '../outcomes/series.ts';
 import { type Activity, rateText } from './owner.ts';
 import { Facts, Gauge, Sum, type TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
@@ -26,6 +29,14 @@ const counted = [
   ['refused_requests', 'refused requests'],
   ['values_lost', 'values lost'],
 ] as const;
+
+/** Further terms of the account where they are not 0, behind those that always stand. */
+const shownOf = (minutes: Activity['minutes']) => [
+  ...counted,
+  ...furtherTerms
+    .filter((term) => minutes.some((minute) => minute[term] !== 0))
+    .map((term) => [term, term] as const),
+];
 
 const limitTitles: Readonly<Record<Activity['limits'][number]['name'], string>> = {
   requests_per_second: 'requests in the busiest second',
@@ -73,11 +84,9 @@ const StoredTable = ({ id }: { id: number }) => {
                 ],
                 [
                   'state',
-                  table.is_suspended ? (
-                    <Badge tone="bad">suspended</Badge>
-                  ) : (
-                    <Badge tone="good">writable</Badge>
-                  ),
+                  <Badge key="state" tone={table.is_suspended ? 'bad' : 'good'}>
+                    {table.is_suspended ? 'suspended' : 'writable'}
+                  </Badge>,
                 ],
               ]}
             />
@@ -104,11 +113,19 @@ const StoredTable = ({ id }: { id: number }) => {
 export const Overview = (props: TabProps) => {
   const { kind, owner } = props;
   const activity = useGet(`/api/v1/${kind.base}/{id}/activity`, { path: { id: owner.id } }, 5_000);
+  const day = useLoad(
+    `day ${kind.base} ${owner.id}`,
+    (signal) => {
+      const since = nowSeconds() - 86_400;
+      return get('/api/v1/outcomes', { query: { since, ...kind.queryOf(owner.id) }, signal });
+    },
+    60_000,
+  );
   const query = { owner: `${kind.noun === 'source' ? '' : 'app:'}${owner.id}` };
   return (
     <>
       <Await of={activity}>
-        {({ state, last_request, minutes, limits }) => (
+        {({ state, last_request, minutes, not_known_since: notKnownSince, limits }) => (
           <>
             <Facts
               of={[
@@ -123,8 +140,9 @@ export const Overview = (props: TabProps) => {
               ]}
             />
             <h2>The last hour</h2>
+            <NotKnown since={notKnownSince} />
             <ul class="figures">
-              {counted.map(([key, title]) => (
+              {shownOf(minutes).map(([key, title]) => (
                 <Sum key={key} title={title} by="minute" values={minutes.map((minute) => minute[key])} />
               ))}
               {limits.map(({ name, used, limit }) => (
@@ -141,7 +159,15 @@ export const Overview = (props: TabProps) => {
       <h2>Refused and dropped, the last day</h2>
       <Await of={activity}>
         {({ refusals }) => (
-          <Refusals items={refusals} empty="Nothing was refused or dropped in the last day." />
+          <Await of={day}>
+            {({ items }) => (
+              <Refusals
+                items={refusals}
+                counts={reasonCounts(items)}
+                empty="Nothing was refused or dropped in the last day."
+              />
+            )}
+          </Await>
         )}
       </Await>
       <p class="row">

@@ -1,7 +1,8 @@
-import { column, numberColumn, timeColumn } from '../../parts/columns.tsx';
+import { column, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { type Column, Table } from '../../parts/table.tsx';
-import { type GroupedRefusal, groupedRefusals, keyOfRefusal, type Refusal } from './figures.ts';
+import { groupedRefusals, keyOfRefusal, type Refusal } from './figures.ts';
 
 const What = ({ field, value, detail, sampled }: Refusal) => (
   <>
@@ -15,9 +16,8 @@ const What = ({ field, value, detail, sampled }: Refusal) => (
   </>
 );
 
-const columns: readonly Column<GroupedRefusal>[] = [
+const columns: readonly Column<Refusal>[] = [
   timeColumn('at', 'Newest', ({ at }) => at),
-  numberColumn('times', 'Times', ({ times }) => times),
   column(
     'Reason',
     ({ reason, meaning }) => (
@@ -39,14 +39,25 @@ const columns: readonly Column<GroupedRefusal>[] = [
   )),
 ];
 
-/** Refused and dropped items with what to do, the newest first. */
-export const Refusals = ({ items, empty }: { items: readonly Refusal[]; empty: string }) => (
-  <Table
-    caption="Refused and dropped"
-    sortName="refusals"
-    rows={groupedRefusals(items)}
-    keyOf={keyOfRefusal}
-    empty={empty}
-    columns={columns}
-  />
-);
+type RefusalsProps = { items: readonly Refusal[]; counts?: ReadonlyMap<string, string>; empty: string };
+
+/** Refused and dropped items with what to do, the newest first; `counts`: how often each reason came, in words. */
+export const Refusals = ({ items, counts, empty }: RefusalsProps) => {
+  const times = textColumn<Refusal>('times', 'Times', ({ reason }) => counts?.get(reason) ?? '–');
+  const rest = [...(counts ?? [])].filter(([reason]) => items.every((item) => item.reason !== reason));
+  return (
+    <>
+      <Table
+        caption="Refused and dropped"
+        sortName="refusals"
+        rows={groupedRefusals(items)}
+        keyOf={keyOfRefusal}
+        empty={rest.length === 0 ? empty : 'No sample is kept.'}
+        columns={counts === undefined ? columns : columns.toSpliced(1, 0, times)}
+      />
+      {rest.length > 0 && (
+        <p>Without a sample: {rest.map(([reason, text]) => `${plainText(reason)}: ${text}`).join('; ')}.</p>
+      )}
+    </>
+  );
+};

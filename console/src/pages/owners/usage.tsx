@@ -5,7 +5,8 @@ import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { type Day, refusalsOf, type SeenSdk, sdksOf } from './figures.ts';
+import { refusalsOf } from '../outcomes/series.ts';
+import { type Day, type SeenSdk, sdksOf } from './figures.ts';
 import { Sum, type TabProps } from './pieces.tsx';
 
 const counted = [

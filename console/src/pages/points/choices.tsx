@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
+import { Chip } from '../../parts/filters.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -182,15 +183,7 @@ export const Filters = ({ source, given, dimensions, max }: FiltersProps) => {
           const filter = parseFilter(text);
           const words = filter === undefined ? plainText(text) : filterWords(filter);
           return (
-            <button
-              key={text}
-              type="button"
-              class="chip"
-              aria-label={`Remove the filter ${words}`}
-              onClick={() => set(given.filter((each) => each !== text))}
-            >
-              <bdi>{words}</bdi> ✕
-            </button>
+            <Chip key={text} words={words} onRemove={() => set(given.filter((each) => each !== text))} />
           );
         })}
       </fieldset>

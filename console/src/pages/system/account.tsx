@@ -12,6 +12,7 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
+import { ownerQuery } from '../outcomes/series.ts';
 import { closedWith, type Difference, kindText, ownerOf, ownerText } from './differences.ts';
 
 const Owner = ({ of }: { of: Difference }) => {
@@ -111,14 +112,7 @@ const comparedColumns: readonly Column<Answer<'/api/v1/account/stores'>['items']
   ),
 ];
 
-type OwnerQuery = { readonly owner?: number } | { readonly app_id: number };
-
-/** The owner in the address; undefined where it cannot be read, so that it is not taken for all. */
-const ownerQuery = (text: string): OwnerQuery | undefined => {
-  const [, app, id] = /^(app:)?(\d{1,15})$/.exec(text) ?? [];
-  if (id === undefined) return text === '' ? {} : undefined;
-  return app === undefined ? { owner: Number(id) } : { app_id: Number(id) };
-};
+type OwnerQuery = NonNullable<ReturnType<typeof ownerQuery>>;
 
 /** QuestDB and ClickHouse against the records, on demand: it reads all records of the owners. */
 const StoreComparison = ({ owner }: { owner: OwnerQuery }) => {

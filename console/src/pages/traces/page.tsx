@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { type Answer, call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, time } from '../../parts/columns.tsx';
-import { ChoiceFilter, Pager, Select, TextFilter } from '../../parts/filters.tsx';
+import { Chip, ChoiceFilter, Pager, Select, TextFilter } from '../../parts/filters.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -37,23 +37,10 @@ const Attributes = ({ given }: { given: readonly string[] }) => {
   return (
     <form class="row list-filters inline" onSubmit={add}>
       {given.map((text) => {
-        const attribute = parseAttribute(text);
-        return (
-          <button
-            key={text}
-            type="button"
-            class="chip"
-            aria-label={`Remove the condition ${plainText(text)}`}
-            onClick={() => setAttributes(given.filter((each) => each !== text))}
-          >
-            <bdi>
-              {attribute === undefined
-                ? plainText(text)
-                : `${attribute.scope === 'span' ? '' : 'resource '}${plainText(attribute.key)} = ${plainText(attribute.value)}`}
-            </bdi>{' '}
-            ✕
-          </button>
-        );
+        const { scope: of = 'span', key: name = text, value: is } = parseAttribute(text) ?? {};
+        const words = `${of === 'span' ? '' : 'resource '}${plainText(name)}${is === undefined ? '' : ` = ${plainText(is)}`}`;
+        const remove = () => setAttributes(given.filter((each) => each !== text));
+        return <Chip key={text} words={words} onRemove={remove} />;
       })}
       <Select
         label="Attribute of"

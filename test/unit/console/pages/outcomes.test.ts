@@ -4,6 +4,8 @@ import {
   chartsOf,
   ownerQuery,
   ownerText,
+  reasonCounts,
+  sentenceOf,
   stepOf,
   stepSeconds,
 } from '../../../../console/src/pages/outcomes/series.ts';
@@ -73,6 +75,29 @@ describe('the chart of outcomes', () => {
     ]);
   });
 
+  it('counts what was refused with its items, of one bucket too', () => {
+    const { bucketsAt } = chartsOf(buckets, 590, 730, 'minute', '');
+    expect(reasonCounts(bucketsAt(undefined)).get('rate_limited')).toBe('3 requests with 99 items');
+    expect([...reasonCounts(bucketsAt(660))]).toEqual([
+      ['reason_8', '1 item'],
+      ['rate_limited', '3 requests with 99 items'],
+      ['value_cut', '8 values'],
+    ]);
+  });
+
+  // Samples are few, and those of a loud reason are the newest: they count nothing.
+  it('has one count of a reason that was the outcome of items and a refusal, over all signals', () => {
+    const refusals = (requests: number, items: number) => [
+      { kind: 'refused' as const, reason: 'too_old', requests, items },
+      { kind: 'duplicate' as const, reason: 'again', requests, items },
+    ];
+    const counts = reasonCounts([
+      { dropped: { too_old: 3 }, refusals: refusals(8, 800) },
+      { dropped: { too_old: 2, never: 0 }, refusals: refusals(1, 0) },
+    ]);
+    expect([...counts]).toEqual([['too_old', '5 items, 9 requests with 800 items']]);
+  });
+
   it('takes a name like those of objects for a reason like any other', () => {
     const { outcomes } = chartsOf(
       [bucket(600, { dropped: { constructor: 2, toString: 1 } })],
@@ -82,6 +107,36 @@ describe('the chart of outcomes', () => {
       '',
     );
     expect(outcomes.map(({ key, values }) => [key, sumOf(values)])).toContainEqual(['constructor', 2]);
+  });
+});
+
+describe('the sentence of the outcomes', () => {
+  const refused = (requests: number, items: number) => [
+    { refusals: [{ kind: 'refused' as const, reason: 'metrics_empty', requests, items }] },
+  ];
+  const term = (given: object) => ({ ...{ repeated: 0, lost: 0, stuck: 0, unrecorded: 0 }, ...given });
+
+  // A loss that the sentence leaves out makes all that was received look stored or dropped.
+  it('has every item that was received, also those that are in no outcome', () => {
+    const sums = [
+      ['stored', 222],
+      ['too_old', 20],
+    ] as const;
+    expect(sentenceOf(sums, [term({}), term({ lost: 7 }), term({ stuck: 1 })], [])).toBe(
+      '250 items: 88.8% stored, 20 dropped, most by too_old (20), 0 dead-lettered, 7 lost, 1 stuck.',
+    );
+    expect(sentenceOf([], [term({ lost: 7 })], [])).toBe(
+      '7 items: 0% stored, 0 dropped, 0 dead-lettered, 7 lost.',
+    );
+  });
+
+  it('names what was refused beside them', () => {
+    expect(sentenceOf([['stored', 2]], [], refused(16, 1_600))).toBe(
+      '2 items: 100% stored, 0 dropped, 0 dead-lettered; beside them 16 requests with 1,600 items were refused.',
+    );
+    expect(sentenceOf([], [], refused(1, 100))).toBe(
+      'No items were settled in this time; beside them 1 request with 100 items was refused.',
+    );
   });
 });
 

@@ -51,20 +51,35 @@ describe('a minute of an application', () => {
       { kind: 'duplicate', reason: 'duplicate_request', requests: 3, items: 4 },
     ] as const;
     const traces = account('traces', { received: 5, stored: 3, dropped: { too_old: 2 }, refusals });
-    const logs = account('logs', { received: 7, stored: 4, dropped: { too_old: 1 }, deadLettered: 2 });
+    const logs = account('logs', {
+      received: 7,
+      stored: 4,
+      dropped: { too_old: 1 },
+      deadLettered: 2,
+      lost: 6,
+    });
     const none = {
       at: now,
       received: 0,
       stored: 0,
       dropped: 0,
       dead_lettered: 0,
+      ...{ repeated: 0, lost: 0, stuck: 0, unrecorded: 0 },
       refused_requests: 0,
       repeated_requests: 0,
       values_lost: 0,
     };
     expect(minuteOf(now, [logs, traces])).toEqual({
       ...none,
-      ...{ received: 12, stored: 7, dropped: 3, dead_lettered: 2, refused_requests: 2, repeated_requests: 3 },
+      ...{
+        received: 12,
+        stored: 7,
+        dropped: 3,
+        dead_lettered: 2,
+        lost: 6,
+        refused_requests: 2,
+        repeated_requests: 3,
+      },
     });
     expect(minuteOf(now, [])).toEqual(none);
   });

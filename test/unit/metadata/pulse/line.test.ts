@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lineShape } from '../../../../src/metadata/answers/line.ts';
 import { termsOf } from '../../../../src/metadata/pulse/hour-account.ts';
-import { drawLine, type LineSources, type SeenStream } from '../../../../src/metadata/pulse/line.ts';
+import {
+  drawLine,
+  type LineSources,
+  ledgerBehindSince,
+  type SeenStream,
+} from '../../../../src/metadata/pulse/line.ts';
 import { parseTopics } from '../../../../src/metadata/pulse/live-topics.ts';
 import type { SeenProcess } from '../../../../src/metadata/pulse/processes.ts';
 import type { StreamTrend } from '../../../../src/metadata/pulse/stream-trends.ts';
@@ -127,6 +132,16 @@ describe('the line', () => {
     // Nothing is known of a LEDGER that is missing, or that NATS has not answered for.
     expect(addsUpOf([{ ...stream('LEDGER'), isMissing: true, trend: undefined }])).toBe(null);
     expect(addsUp({ readSecondsAgo: 61 })).toBe(null);
+  });
+
+  it('knows since when they wait', () => {
+    const since = (fields: Partial<StreamTrend>) => ledgerBehindSince(trendOf('LEDGER', fields), 1_000_000);
+    expect(since({})).toBe(undefined);
+    expect(since({ messages: 9, oldestAgeSeconds: 25 })).toBe(undefined);
+    // It was read five seconds ago.
+    expect(since({ messages: 9, oldestAgeSeconds: 40, readSecondsAgo: 5 })).toBe(955_000);
+    expect(since({ readSecondsAgo: 61 })).toBe(939_000);
+    expect(ledgerBehindSince(undefined, 1_000_000)).toBe(1_000_000);
   });
 
   it('divides the points among the streams of several instances by their messages', () => {
