@@ -237,7 +237,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const { checks, degraded, readiness, port: ops } = await openOps(given, metrics, parts);
   const tracing = await openTracing(settings, 'ingress', log);
   parts.add('tracing', () => tracing?.stop());
-  const bus = await openRoleBus('ingress', given, parts, stop);
+  const bus = await openRoleBus('ingress', given, parts, stop, (why) => checks.set({ nats: () => why }));
   const pulse = { bus, readiness, figures: createIngressFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
   checks.set({ nats: () => bus.notAccepted });
