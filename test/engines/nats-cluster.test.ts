@@ -1,13 +1,19 @@
 import { connect, createServer } from 'node:net';
+import { resolve } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
 import { openRoleBus } from '../../src/bus/role-bus.ts';
+import { watchStreams } from '../../src/bus/stream-watch.ts';
+import { ensureTopology } from '../../src/bus/topology.ts';
+import { loadPipelines } from '../../src/config/pipelines.ts';
 import { loadSettings } from '../../src/config/settings.ts';
+import { lookAtStreams } from '../../src/doctor/dependencies.ts';
 import type { Parts } from '../../src/runtime/run-role.ts';
 import { makeAuthority, makeCertificate } from '../support/stack/certificates.ts';
 import { createNatsCluster, type ServerPorts } from '../support/stack/nats-cluster.ts';
 import { takePorts } from '../support/stack/ports.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 const host = '127.0.0.1';
 
@@ -122,4 +128,42 @@ it('a cluster that refuses the handshake of TLS refuses a first connection, too'
     kind: 'transient',
     code: 'nats_unreachable',
   });
+});
+
+// All roles were ready, with nothing degraded, while each request was refused.
+it('streams without a quorum are a problem of the watch until a server leads them, and doctor names the servers that are missing', async () => {
+  const { others, ports } = await startCluster([]);
+  const bus = await connectBus(`nats://${host}:${ports[0]?.client}`, 'test');
+  onTestFinished(() => bus.close());
+  const { streams: all } = loadPipelines(resolve(import.meta.dirname, '../../pipelines'), 3);
+  const streams = all.filter(({ name }) => name === 'AUDIT');
+  await until('the stream is made', async () => {
+    const refused = await ensureTopology(bus, streams).catch(() => undefined);
+    return refused?.size === 0;
+  });
+  const told: string[] = [];
+  const log = {
+    error: (_: object, text: string) => void told.push(text),
+    info: (_: object, text: string) => void told.push(text),
+  };
+  const watch = watchStreams(bus, { streams, hasConsumers: false, log, everyMs: 2 ** 30 });
+  onTestFinished(watch.stop);
+  await watch.look();
+  expect(watch.problem).toBeUndefined();
+  await Promise.all(others.map((server) => server.kill()));
+  await until('looks fail', async () => {
+    await watch.look();
+    return watch.problem;
+  });
+  expect(watch.problem).toMatch(/^the streams cannot be looked at: /);
+  const finding = (await lookAtStreams(bus, streams)).at(-1);
+  expect(finding).toMatchObject({ name: 'stream AUDIT', ok: false });
+  expect(finding?.remedy).toContain('Not enough NATS servers run');
+  expect(finding?.remedy).not.toContain('Restart metadata');
+  await Promise.all(others.map((server) => server.start()));
+  await until('a look works', async () => {
+    await watch.look();
+    return watch.problem === undefined;
+  });
+  expect(told).toEqual(['the streams cannot be looked at', 'the streams can be looked at again']);
 });
