@@ -23,6 +23,17 @@ const transientCodes: Readonly<Record<number, string>> = {
   10008: 'jetstream_leaderless', // less than half of the servers are in touch with each other
 };
 
+/** What to do about a refusal whose words do not say it. */
+const remedies: Readonly<Record<number, string>> = {
+  10074: ': set TIDEMARK_NATS_REPLICAS=1 for a NATS of one server', // replicas > 1 not supported in non-clustered mode
+};
+
+/** A restore wraps the refusal of its stream, with the number in its words. */
+const remedyOf = (errCode: number, description: string): string => {
+  const inner = /\((\d+)\)$/.exec(description)?.[1];
+  return remedies[inner === undefined ? errCode : Number(inner)] ?? '';
+};
+
 /** The Fault for a JetStream `err_code`; unknown ones are transient. */
 export const faultOfApiError = (errCode: number, description: string): Fault => {
   const permanent = permanentCodes[errCode];
@@ -31,7 +42,7 @@ export const faultOfApiError = (errCode: number, description: string): Fault => 
   return new Fault(
     'transient',
     transientCodes[errCode] ?? 'jetstream_error',
-    `JetStream: ${description} (${errCode})`,
+    `JetStream: ${description} (${errCode})${remedyOf(errCode, description)}`,
   );
 };
 
