@@ -16,6 +16,7 @@ import type { NatsTarget } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { retry } from '../runtime/back-off.ts';
 import { commandSender } from './command-sender.ts';
+import { dialEachOnceAtFirst } from './dial-each-once.ts';
 import { createDialPauses, type DialPauses } from './dial-pauses.ts';
 import { notPermittedText } from './nats-fault.ts';
 import { inboxPrefixOf } from './nats-users.ts';
@@ -25,6 +26,7 @@ import { sizeLimitAsker } from './size-limit.ts';
 import { createWatchTroubles, type WatchTroubles } from './watch-troubles.ts';
 
 gatherMessagesInPlace();
+dialEachOnceAtFirst();
 
 /** A connection to NATS that reconnects by itself, and calls listeners at each loss and return. */
 export type Bus = {
@@ -231,21 +233,16 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
 
 const connectPauseMs = 200;
 
-/** Connects as soon as a server answers, trying every 200 ms until `signal` fires. */
-export const connectBusWhenUp = async (
+/** Connects as soon as a server answers, trying every 200 ms until `signal` fires; `onWait` gets the fault of each try. */
+export const connectBusWhenUp = (
   target: NatsTarget | string,
   name: string,
   signal: AbortSignal,
   onWait: (fault: unknown) => void,
-): Promise<Bus> => {
-  let isTold = false;
-  return retry(() => connectBus(target, name), {
+): Promise<Bus> =>
+  retry(() => connectBus(target, name), {
     firstMs: connectPauseMs,
     mostMs: connectPauseMs,
     signal,
-    onFailure: (fault) => {
-      if (!isTold) onWait(fault);
-      isTold = true;
-    },
+    onFailure: onWait,
   });
-};

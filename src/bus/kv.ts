@@ -4,6 +4,7 @@ import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type BackOff, backOffMs } from '../runtime/back-off.ts';
 import type { Bus } from './connection.ts';
+import { requireLed } from './leader.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
 import type { WatchTrouble } from './watch-troubles.ts';
 
@@ -167,19 +168,8 @@ const bucketOf = (bus: Bus, name: string, kv: KV): KvBucket => {
   };
 };
 
-/** Copies elect another leader no sooner than they have missed this one for so long. A leader that is cut off goes on for 20 s. */
-const silenceMsMax = 4_000;
-
-const requireLeader = async (bus: Bus, name: string): Promise<void> => {
-  const { cluster } = await infoOf(bus, name);
-  // A single server.
-  if (cluster === undefined) return;
-  const others = cluster.replicas ?? [];
-  const heard = others.filter(({ active }) => active < silenceMsMax * 1e6).length;
-  // One that led it answers also without a leader.
-  if (!cluster.leader || (heard + 1) * 2 <= others.length + 1)
-    throw new Fault('transient', 'bucket_leaderless', `no server leads bucket ${name} just now`);
-};
+const requireLeader = async (bus: Bus, name: string): Promise<void> =>
+  requireLed(await infoOf(bus, name), 'bucket_leaderless', `bucket ${name}`);
 
 const bringToReplicas = async (bus: Bus, name: string): Promise<void> => {
   if (bus.replicas === undefined) return;

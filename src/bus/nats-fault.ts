@@ -1,4 +1,5 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
+import { jserrors } from '@nats-io/jetstream/internal';
 import { PermissionViolationError } from '@nats-io/transport-node';
 import { errorText, Fault } from '../model/fault.ts';
 
@@ -19,6 +20,18 @@ const transientCodes: Readonly<Record<number, string>> = {
   10122: 'stream_full', // maximum messages exceeded
   10047: 'insufficient_storage',
   10023: 'insufficient_resources',
+  10008: 'jetstream_leaderless', // less than half of the servers are in touch with each other
+};
+
+/** What to do about a refusal whose words do not say it. */
+const remedies: Readonly<Record<number, string>> = {
+  10074: ': set TIDEMARK_NATS_REPLICAS=1 for a NATS of one server', // replicas > 1 not supported in non-clustered mode
+};
+
+/** A restore wraps the refusal of its stream, with the number in its words. */
+const remedyOf = (errCode: number, description: string): string => {
+  const inner = /\((\d+)\)$/.exec(description)?.[1];
+  return remedies[inner === undefined ? errCode : Number(inner)] ?? '';
 };
 
 /** The Fault for a JetStream `err_code`; unknown ones are transient. */
@@ -29,7 +42,7 @@ export const faultOfApiError = (errCode: number, description: string): Fault => 
   return new Fault(
     'transient',
     transientCodes[errCode] ?? 'jetstream_error',
-    `JetStream: ${description} (${errCode})`,
+    `JetStream: ${description} (${errCode})${remedyOf(errCode, description)}`,
   );
 };
 
@@ -54,6 +67,14 @@ export const toFault = (error: unknown): Fault => {
   if (violation !== undefined)
     return new Fault('permanent', 'nats_not_permitted', notPermittedText(violation), error);
   if (error instanceof JetStreamApiError) return faultOfApiError(error.code, error.message);
+  // Its words for a request that nobody answered: a leader that died has no successor yet.
+  if (error instanceof jserrors.JetStreamNotEnabled)
+    return new Fault(
+      'transient',
+      'jetstream_leaderless',
+      'NATS: no server leads the stream or bucket just now, or JetStream is off',
+      error,
+    );
   return new Fault('transient', 'nats_unavailable', `NATS: ${errorText(error)}`, error);
 };
 

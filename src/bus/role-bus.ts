@@ -7,19 +7,26 @@ import { type Bus, connectBusWhenUp } from './connection.ts';
 
 /**
  * The connection of a role, a part of it: waits until a server answers, and its log has each loss and each return. The role ends with
- * an error when the client closes the connection for ever. Rejects when `stop` fires, and where a file of the settings cannot be read.
+ * an error when the client closes the connection for ever. `onWait` gets the state of each failed try. Rejects when `stop` fires, and
+ * where a file of the settings cannot be read.
  */
 export const openRoleBus = async (
   role: 'ingress' | 'transfer' | 'metadata',
   { settings, log }: { readonly settings: Settings; readonly log: Pick<Log, 'info' | 'warn'> },
   parts: Parts,
   stop: AbortSignal,
+  onWait: (why: string) => void = () => {},
 ): Promise<Bus> => {
   const target = natsTarget(settings);
   await requireNatsFiles(target);
-  const bus = await connectBusWhenUp(target, `tidemark-${role}`, stop, (error) =>
-    log.warn({ error: errorText(error) }, 'waiting for NATS'),
-  );
+  let told: string | undefined;
+  const bus = await connectBusWhenUp(target, `tidemark-${role}`, stop, (error) => {
+    const why = errorText(error);
+    onWait(`not connected yet: ${why}`);
+    const code = error instanceof Fault ? error.code : why;
+    if (code !== told) log.warn({ error: why }, 'waiting for NATS');
+    told = code;
+  });
   let ending = false;
   parts.add('NATS connection', () => {
     ending = true;

@@ -1,6 +1,7 @@
 import type { ConsumerInfo, StreamConfig, StreamInfo } from '@nats-io/jetstream';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
+import { requireLed } from './leader.ts';
 import { toFault } from './nats-fault.ts';
 
 /** The state of a stream and of a durable consumer of it. */
@@ -56,6 +57,13 @@ const stateOf = ({ stream: { config, state }, consumer }: StreamAnswer): StreamS
 /** The state of a stream and its durable consumer. Throws as `readStream` does. */
 export const streamState = async (bus: Bus, name: string, consumer?: string): Promise<StreamState> =>
   stateOf(await readStream(bus, name, consumer));
+
+/** The same of a stream that a server leads. Throws a transient Fault `jetstream_leaderless` where none does. */
+export const ledStreamState = async (bus: Bus, name: string, consumer?: string): Promise<StreamState> => {
+  const answer = await readStream(bus, name, consumer);
+  requireLed(answer.stream, 'jetstream_leaderless', `stream ${name}`);
+  return stateOf(answer);
+};
 
 /** The health of a stream and its durable consumer, for monitoring. */
 export type StreamHealth = StreamState & {

@@ -3,7 +3,8 @@ import type { StreamDefinition } from '../config/pipelines.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
-import { unlessMissing } from './nats-fault.ts';
+import { requireLed } from './leader.ts';
+import { toFault, unlessMissing } from './nats-fault.ts';
 import { differencesOf, heldWhy, isOfAnother, lastingOf, markOf } from './stream-differences.ts';
 
 export const streamProblemKinds = ['stream_missing', 'consumer_missing', 'changed'] as const;
@@ -20,7 +21,10 @@ export type StreamProblem = {
 
 /** The streams of a role as they are on the server. */
 export type StreamWatch = {
-  /** The streams that are missing or changed, with the reasons, for `/readyz`; undefined when all are as defined. */
+  /**
+   * The streams that are missing or changed, with the reasons, or why NATS does not say what they are, for `/readyz`; undefined when all
+   * are as defined, and without a connection, which other checks report.
+   */
   readonly problem: string | undefined;
   /** Whether the stream was missing at the last look. */
   isMissing(stream: string): boolean;
@@ -46,6 +50,8 @@ export type StreamWatchOptions = {
 const everyMsDefault = 2_000;
 /** While something is wrong: pushes are refused until it is seen to be right. */
 const troubledMs = 500;
+/** A stream that changes its leader is not to be seen for one look. */
+const failuresToReport = 2;
 
 const anothers =
   'given by a metadata process with another pipelines/streams.yaml: give all processes the same file, and restart metadata';
@@ -63,6 +69,7 @@ const problemOf = async (
   const found = { isLeft: false, mark: marks.get(name) };
   if (stream === undefined) return { kind: 'stream_missing', why: 'it does not exist', ...found };
   onSeen?.(name, stream.state.last_seq);
+  requireLed(stream, 'jetstream_leaderless', `stream ${name}`);
   const isAsked = hasConsumers && consumer !== undefined;
   const durable = isAsked ? await unlessMissing(manager.consumers.info(name, consumer.name)) : undefined;
   if (isAsked && durable === undefined)
@@ -78,6 +85,34 @@ const problemOf = async (
   return { ...found, kind: 'changed', why, isLeft: left !== undefined || differences.length === 0 };
 };
 
+/** Why looks fail, once several in a row did; logged when it begins and when it is over. */
+const followFailures = (log: StreamWatchOptions['log']) => {
+  let failures = 0;
+  let why: string | undefined;
+  return {
+    get why() {
+      return why;
+    },
+    failed: (error: unknown): void => {
+      failures++;
+      if (failures < failuresToReport) return;
+      const isFirst = why === undefined;
+      why = `the streams cannot be looked at: ${errorText(error)}`;
+      if (isFirst) log.error({ error: errorText(error) }, 'the streams cannot be looked at');
+    },
+    worked: (): void => {
+      if (why !== undefined) log.info({}, 'the streams can be looked at again');
+      failures = 0;
+      why = undefined;
+    },
+    /** Not this check reports it. */
+    disconnected: (): void => {
+      failures = 0;
+      why = undefined;
+    },
+  };
+};
+
 /**
  * Looks at the streams every other second. A problem is logged once when it begins and once when it is over; while NATS does not
  * answer, what was known stays.
@@ -86,6 +121,7 @@ export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch
   const { streams, log, everyMs = everyMsDefault } = options;
   const problems = new Map<string, StreamProblem>();
   const marks = new Map<string, string | undefined>();
+  const failing = followFailures(log);
   let looking: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
@@ -108,13 +144,14 @@ export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch
   };
 
   const lookAtAll = async (): Promise<void> => {
-    if (!bus.connected) return;
+    if (!bus.connected) return failing.disconnected();
     try {
       await Promise.all(
         streams.filter(({ name }) => options.isLeftOut?.(name) !== true).map((each) => lookAt(each)),
       );
-    } catch {
-      // NATS does not answer: other checks report that.
+      failing.worked();
+    } catch (error) {
+      failing.failed(toFault(error));
     }
   };
 
@@ -140,6 +177,7 @@ export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch
   return {
     get problem() {
       const whys = [...problems].map(([name, { why }]) => `${name}: ${why}`);
+      if (failing.why !== undefined) whys.push(failing.why);
       return whys.length === 0 ? undefined : whys.join('; ');
     },
     isMissing: (stream) => problems.get(stream)?.kind === 'stream_missing',

@@ -242,10 +242,13 @@ export const ensureTopology = async (
   return refused;
 };
 
+/** A stream that another role creates, and has not created yet. */
+const missingCode = 'stream_missing';
+
 const missingFault = (what: string): Fault =>
   new Fault(
     'transient',
-    'stream_missing',
+    missingCode,
     `${what} does not exist yet: metadata creates it, and its log says why where it cannot`,
   );
 
@@ -321,15 +324,20 @@ export const retryStreams = (
   bus: Bus,
   streams: readonly StreamDefinition[],
   refusedAtFirst: ReadonlyMap<string, Fault>,
-  log: Pick<Log, 'error' | 'info'>,
+  log: Pick<Log, 'error' | 'warn' | 'info'>,
   { retryMs = retryMsDefault, ensure = ensureTopology }: RetryOptions = {},
 ): RefusedStreams => {
   let refused = refusedAtFirst;
 
-  const tell = (stream: string, { message }: Fault): void =>
-    log.error(
-      { stream, why: message },
-      'the stream of a QuestDB instance cannot be created or changed; a retry follows',
+  const tell = (stream: string, { code, message }: Fault): void => {
+    const fields = { stream, why: message };
+    if (code === missingCode) log.warn(fields, 'waits for the stream of a QuestDB instance');
+    else log.error(fields, 'the stream of a QuestDB instance cannot be created or changed; a retry follows');
+  };
+  const tellEnd = (stream: string, { code }: Fault): void =>
+    log.info(
+      { stream },
+      code === missingCode ? 'the stream of a QuestDB instance is there' : 'stream created',
     );
   for (const [stream, fault] of refused) tell(stream, fault);
 
@@ -341,7 +349,7 @@ export const retryStreams = (
         bus,
         streams.filter(({ name }) => before.has(name)),
       );
-      for (const stream of before.keys()) if (!refused.has(stream)) log.info({ stream }, 'stream created');
+      for (const [stream, fault] of before) if (!refused.has(stream)) tellEnd(stream, fault);
     } catch {
       // NATS does not answer: other checks report that.
     }

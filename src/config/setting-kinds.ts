@@ -18,7 +18,8 @@ const parseNames = (text: string): string[] => text.split(',').map((name) => nam
 
 /** How an address begins that the roles can connect to. */
 const ofHttp = /^https?:\/\/[^/]/i;
-const ofNats = /^(nats|tls):\/\/[^/]/i;
+/** Without a path: what comes after a / ? or # in a password would be none of it. */
+const ofNats = /^(nats|tls):\/\/[^/?#]+\/?$/i;
 
 const isAddress = (text: string, beginning: RegExp): boolean => beginning.test(text) && URL.canParse(text);
 
@@ -209,7 +210,7 @@ export const kinds = {
     schema: addresses(
       ofNats,
       (text) => text.split(','),
-      'is not one or several addresses like nats://host:port or tls://host:port, separated by commas',
+      'is not one or several addresses like nats://host:port or tls://host:port, separated by commas; in a password write / ? # as %2F %3F %23',
     ),
   },
   instances: {

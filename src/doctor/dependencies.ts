@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Bus } from '../bus/connection.ts';
-import { readServerTimeMs, streamState } from '../bus/stream-state.ts';
+import { ledStreamState, readServerTimeMs } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
 import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
@@ -34,7 +34,7 @@ const skewMsMax = 5_000;
 const remedies: readonly (readonly [prefix: string, remedy: string])[] = [
   ['nats', 'Check that NATS runs, and TIDEMARK_NATS_URL with its credentials.'],
   ['clock of ', 'Set both clocks by NTP.'],
-  ['stream ', 'Restart metadata, which creates missing streams; then see docs/runbook.md.'],
+  ['stream ', 'Check that NATS runs and answers the user of the settings; then see docs/runbook.md.'],
   ['questdb', 'Check that QuestDB runs, and its address in the settings, with user and password.'],
   [
     'tables of questdb',
@@ -56,25 +56,33 @@ const remedies: readonly (readonly [prefix: string, remedy: string])[] = [
   ['disk', 'Make room, or enlarge the disk: docs/runbook.md#tidemarkdiskfull.'],
 ];
 
-const remedyOf = (name: string): string =>
+const lacksLeader =
+  'Not enough NATS servers run, or they do not reach each other: start the others. More than half of them have to run.';
+
+/** What to do about a finding of streams, by the code of its Fault. */
+const streamRemedies: Readonly<Record<string, string>> = {
+  stream_not_found: 'Restart metadata, which creates missing streams; then see docs/runbook.md.',
+  consumer_not_found: 'Restart metadata, which creates missing consumers; then see docs/runbook.md.',
+  jetstream_leaderless: lacksLeader,
+};
+
+const remedyOf = (name: string, error: unknown): string =>
+  (error instanceof Fault && /^(stream|clock of nats)/.test(name) ? streamRemedies[error.code] : undefined) ??
   remedies.find(([prefix]) => name.startsWith(prefix))?.[1] ??
   'Read the log of the role of this stage, and tidemark drops.';
 
 /** Runs one check; an error that it throws is the finding. */
 export const look = async (name: string, check: () => Promise<string>): Promise<Finding> => {
   const startedAt = performance.now();
-  const done = (ok: boolean, detail: string): Finding => ({
-    name,
-    ok,
-    detail,
-    remedy: ok ? '' : remedyOf(name),
+  const done = (ok: boolean, detail: string, remedy: string): Finding => ({
+    ...{ name, ok, detail, remedy },
     ms: Math.round(performance.now() - startedAt),
   });
   try {
-    return done(true, await check());
+    return done(true, await check(), '');
   } catch (error) {
     // Stores end their answers with a line feed.
-    return done(false, errorText(error).trimEnd());
+    return done(false, errorText(error).trimEnd(), remedyOf(name, error));
   }
 };
 
@@ -97,7 +105,7 @@ export const lookAtStreams = async (bus: Bus, streams: readonly StreamDefinition
   for (const { name, consumer } of streams) {
     findings.push(
       await look(`stream ${name}`, async () => {
-        const { messages, bytes, bytesMax, ackPending, pausedUntil } = await streamState(
+        const { messages, bytes, bytesMax, ackPending, pausedUntil } = await ledStreamState(
           bus,
           name,
           consumer?.name,

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { createBatchPublisher } from '../bus/batch-publisher.ts';
 import type { Bus } from '../bus/connection.ts';
 import { findKvBucket, type KvBucket } from '../bus/kv.ts';
@@ -122,6 +123,24 @@ const startingText = (bases: BaseCounter, directory: Directory): string | undefi
   return directory.isReady ? undefined : 'the receiver is starting: it has not read the records yet';
 };
 
+/** A trouble that lasts is better answered with its reason: all receivers have it. */
+const silentMsMax = 10_000;
+const lookEveryMs = 20;
+
+/** Resolves when `starting` gives no reason any more, or after `msMax`. Rejects with the reason of `stop` when that fires first. */
+const untilStarted = async (
+  starting: () => string | undefined,
+  stop: AbortSignal,
+  msMax = Number.POSITIVE_INFINITY,
+): Promise<void> => {
+  const endsAt = performance.now() + msMax;
+  while (starting() !== undefined && performance.now() < endsAt) {
+    stop.throwIfAborted();
+    // The next turn throws the reason of the signal.
+    await delay(lookEveryMs, undefined, { signal: stop }).catch(() => undefined);
+  }
+};
+
 /** A connection that comes back within `awayMs` was not away: requests wait for it. */
 const awayText = ({ disconnectedSince }: Bus, awayMs: number): string | undefined =>
   disconnectedSince !== undefined && performance.now() - disconnectedSince > awayMs
@@ -237,7 +256,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const { checks, degraded, readiness, port: ops } = await openOps(given, metrics, parts);
   const tracing = await openTracing(settings, 'ingress', log);
   parts.add('tracing', () => tracing?.stop());
-  const bus = await openRoleBus('ingress', given, parts, stop);
+  const bus = await openRoleBus('ingress', given, parts, stop, (why) => checks.set({ nats: () => why }));
   const pulse = { bus, readiness, figures: createIngressFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
   checks.set({ nats: () => bus.notAccepted });
@@ -260,7 +279,8 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     () => takeEpoch(system, Date.now()),
     (why) => log.warn({ error: why }, 'no epoch yet'),
   );
-  const unready = (awayMs: number) => startingText(bases, directory) ?? awayText(bus, awayMs);
+  const starting = () => startingText(bases, directory);
+  const unready = (awayMs: number) => starting() ?? awayText(bus, awayMs);
   const { isCredential } = directory;
   const life = () => bases.boot;
   const feed = openLedgerFeed({ bus, metrics, isCredential, boot: life, log });
@@ -302,14 +322,18 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     traces: tracing === undefined ? undefined : createRequestTraces(tracing),
   };
 
+  checks.set({ receiver: () => starting() ?? 'the receiver is starting: it does not listen yet' });
+  // A connection that is refused goes to another receiver; a request that is refused has failed.
+  await untilStarted(starting, stop, silentMsMax);
   await openReceivers(given, publishersOf, columns, common, parts);
   // Finished spans may go to this process itself: they leave while it still accepts requests.
   parts.add('finished spans', () => tracing?.flush());
   const awayMs = Math.max(...pipelineNames.map((pipeline) => pipelines[pipeline].publish.awayMs));
   degraded.set({ nats: () => awayText(bus, awayMs) });
-  checks.set({
-    receiver: () => (stop.aborted ? 'the receiver is stopping' : startingText(bases, directory)),
-  });
+  checks.set({ receiver: () => (stop.aborted ? 'the receiver is stopping' : starting()) });
+  const why = starting();
+  if (why !== undefined) log.warn({ error: why }, 'ingress listens, and refuses every request for now');
+  await untilStarted(starting, stop);
   const { pushPort, otlpPort, grpcPort } = settings.ingress;
   log.info(
     { push: pushPort, otlp: otlpPort, grpc: grpcPort, ops, tls: listening.tls !== undefined },

@@ -145,7 +145,7 @@ export const openState = async (
 ) => {
   const { settings, log, instances, clickhouse } = given;
   const names = instances.map(({ name }) => name);
-  const bus = await openRoleBus('metadata', given, parts, stop);
+  const bus = await openRoleBus('metadata', given, parts, stop, (why) => checks.set({ nats: () => why }));
   degraded.set({
     nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
     // Its API answers questions about stored items without NATS.

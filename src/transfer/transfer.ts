@@ -207,7 +207,9 @@ const openBus = async (
   parts: Parts,
   stop: AbortSignal,
 ) => {
-  const bus = await openRoleBus('transfer', { settings, log }, parts, stop);
+  const bus = await openRoleBus('transfer', { settings, log }, parts, stop, (why) =>
+    checks.set({ nats: () => why }),
+  );
   degraded.set({ nats_rights: () => bus.refused });
   const { boot, system, records, refused, clock } = await untilDone(
     async () => {

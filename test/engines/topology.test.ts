@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { checkBatches, ensureTopology, retryStreams } from '../../src/bus/topology.ts';
+import { checkBatches, ensureTopology, findTopology, retryStreams } from '../../src/bus/topology.ts';
 import { withInstances } from '../../src/config/instance-streams.ts';
 import { loadPipelines, type StreamDefinition } from '../../src/config/pipelines.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -44,7 +44,7 @@ it('streams of further instances without room in NATS are reported, and created 
   const manager = await bus.manager();
   expect((await manager.consumers.info('METRICS-c', 'questdb-c')).name).toBe('questdb-c');
   const told: unknown[] = [];
-  const log = { error: (fields: object) => told.push(fields), info: () => {} };
+  const log = { error: (fields: object) => told.push(fields), warn: () => {}, info: () => {} };
   const waiting = retryStreams(bus, large, refused, log, { retryMs: 20 });
   expect(told).toEqual([expect.objectContaining({ stream: 'METRICS-b' })]);
   expect([waiting.has('METRICS-b'), waiting.has('METRICS-c')]).toEqual([true, false]);
@@ -67,6 +67,31 @@ it('streams of further instances without room in NATS are reported, and created 
       /stream METRICS-large cannot be created.* no room .*max_file_store above .* GiB/,
     ),
   });
+});
+
+// An operator who adds an instance in the documented order looked for an error of transfer, which creates no stream.
+it('a role that only waits for the stream of a further instance warns, and says when it is there', async () => {
+  const further = withInstances(pipelines, ['default', 'waited-for']).streams.flatMap((stream) =>
+    stream.name === 'METRICS-waited-for' ? [{ ...stream, bytesMax: 2 ** 20 }] : [],
+  );
+  const missing = await findTopology(bus, further, 'streams');
+  const told: unknown[] = [];
+  const tell = (level: string) => (fields: object, text: string) =>
+    void told.push({ level, ...fields, text });
+  const log = { error: tell('error'), warn: tell('warn'), info: tell('info') };
+  const waiting = retryStreams(bus, further, missing, log, {
+    retryMs: 20,
+    ensure: (again, streams) => findTopology(again, streams, 'streams'),
+  });
+  const stream = 'METRICS-waited-for';
+  const why = `stream ${stream} does not exist yet: metadata creates it, and its log says why where it cannot`;
+  expect(told).toEqual([{ level: 'warn', stream, why, text: 'waits for the stream of a QuestDB instance' }]);
+  expect([...(await ensureTopology(bus, further))]).toEqual([]);
+  await until('the role finds it', () => waiting.problem === undefined);
+  waiting.stop();
+  expect(told.slice(1)).toEqual([
+    { level: 'info', stream, text: 'the stream of a QuestDB instance is there' },
+  ]);
 });
 
 // A role that cannot bring a consumer to its definition never starts: every change of an ack wait would be an outage.

@@ -300,6 +300,18 @@ describe('a restore', () => {
   });
 
   // Roles that were not stopped make empty streams; messages put under them would pass for new ones.
+  // An operator who restores a cluster's backup for a test has one server.
+  it('of more copies than there are servers names the setting of their number', async () => {
+    const folder = join(await tempFolder(), 'backup');
+    await takeBackup(await filledNats(), pipelines, folder, quiet);
+    const fresh = await emptyNats();
+    await expect(putBack({ ...fresh, replicas: 3 }, folder, quiet)).rejects.toThrow(
+      'set TIDEMARK_NATS_REPLICAS=1',
+    );
+    await putBack({ ...fresh, replicas: 1 }, folder, quiet);
+    expect((await (await fresh.manager()).getAccountInfo()).streams).toBeGreaterThan(0);
+  });
+
   it('changes nothing where a stream exists with other content', async () => {
     const bus = await filledNats();
     const folder = join(await tempFolder(), 'backup');

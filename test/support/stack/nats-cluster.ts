@@ -21,14 +21,22 @@ export type NatsCluster = Engine & {
   end(): Promise<void>;
 };
 
-// Otherwise servers give clients the addresses of each other, and a client would bypass its proxy.
+export type ClusterOptions = {
+  /** Servers give clients the addresses of each other. Otherwise not: a client would bypass its proxy. */
+  readonly isAdvertised?: boolean;
+  /** Further lines in the configuration of each server. */
+  readonly lines?: readonly string[];
+};
+
 const configuration = (
   folder: string,
-  own: ServerPorts,
   index: number,
   all: readonly ServerPorts[],
-): string =>
-  [
+  { isAdvertised = false, lines = [] }: ClusterOptions,
+): string => {
+  const own = all[index];
+  if (own === undefined) throw new Error(`server ${index} has no ports`);
+  return [
     `server_name: nats-${index}`,
     `listen: "${host}:${own.client}"`,
     `http: "${host}:${own.monitor}"`,
@@ -39,12 +47,20 @@ const configuration = (
     '  name: tidemark',
     `  listen: "${host}:${own.route}"`,
     `  routes: [${all.map(({ route }) => `"nats-route://${host}:${route}"`).join(', ')}]`,
-    '  no_advertise: true',
+    ...(isAdvertised ? [] : ['  no_advertise: true']),
     '}',
+    ...lines,
     '',
   ].join('\n');
+};
 
-const createServer = (folder: string, index: number, all: readonly ServerPorts[], log: LogLine): Engine => {
+const createServer = (
+  folder: string,
+  index: number,
+  all: readonly ServerPorts[],
+  log: LogLine,
+  options: ClusterOptions,
+): Engine => {
   const ports = all[index];
   if (ports === undefined) throw new Error(`server ${index} has no ports`);
   const ownLog: LogLine = (_, line) => log('nats', `server ${index}: ${line}`);
@@ -57,7 +73,7 @@ const createServer = (folder: string, index: number, all: readonly ServerPorts[]
       prepare: async () => {
         await mkdir(folder, { recursive: true });
         const path = join(folder, 'nats.conf');
-        await writeFile(path, configuration(folder, ports, index, all));
+        await writeFile(path, configuration(folder, index, all, options));
         return { command: await createInstaller().nats(), args: ['--config', path] };
       },
       listening: /Server is ready/,
@@ -85,8 +101,9 @@ export const createNatsCluster = (
   folder: string,
   ports: readonly ServerPorts[],
   log: LogLine,
+  options: ClusterOptions = {},
 ): NatsCluster => {
-  const servers = ports.map((_, index) => createServer(join(folder, `${index}`), index, ports, log));
+  const servers = ports.map((_, index) => createServer(join(folder, `${index}`), index, ports, log, options));
   const monitorUrl = (): string => {
     const index = Math.max(
       0,

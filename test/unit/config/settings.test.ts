@@ -343,6 +343,9 @@ describe('a secret', () => {
   const secret = 's3cr3t-Pa55';
   it.each([
     ['TIDEMARK_NATS_URL', `nats://tidemark:${secret}@localhost:99999`],
+    ['TIDEMARK_NATS_URL', `nats://tidemark/${secret}:a@b@127.0.0.1`],
+    ['TIDEMARK_NATS_URL', `nats://tidemark:1/${secret}@127.0.0.1`],
+    ['TIDEMARK_NATS_URL', `nats://tidemark:1#${secret}@127.0.0.1`],
     ['TIDEMARK_QUESTDB_URL', `http://admin:${secret}@local host:9000`],
     ['TIDEMARK_CLICKHOUSE_URL', `http://tidemark:${secret}@`],
     ['TIDEMARK_QUESTDB_URLS', `b=http://admin:${secret}@b:1,c=http://admin:${secret}@local host:9000`],
