@@ -50,7 +50,7 @@ export type StreamWatchOptions = {
 const everyMsDefault = 2_000;
 /** While something is wrong: pushes are refused until it is seen to be right. */
 const troubledMs = 500;
-/** A stream that changes its leader is not to be seen for one look. */
+/** A stream that changes its leader cannot be looked at once. */
 const failuresToReport = 2;
 
 const anothers =

@@ -77,7 +77,7 @@ it('a cluster that refuses the user refuses a first connection once it was asked
   ).rejects.toMatchObject(refused);
 });
 
-it('a role of a user that the cluster refuses has the reason in its check and its log, and ends when it is told to', async () => {
+it('a role of a user that the cluster refuses has the reason in its check and its log, and ends at its signal', async () => {
   const { ports } = await startCluster(user);
   const settings = loadSettings({ TIDEMARK_NATS_URL: urlOf('wrong', [ports[0]?.client ?? 0]) });
   const stop = new AbortController();
