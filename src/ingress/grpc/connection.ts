@@ -91,6 +91,9 @@ export class Connection {
   /** When the end comes at the latest, once the connection has begun to end. */
   private closesBy: number | undefined;
   private isNoticed = false;
+  /** Whether a call has ended without a reset; and the last error of a call. */
+  private hasServed = false;
+  private lastError: Error | undefined;
   private closedAt: number | undefined;
 
   constructor(
@@ -128,8 +131,10 @@ export class Connection {
   }
 
   private begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
-    // A client may reset any call at any time.
-    stream.on('error', () => {});
+    // A client may reset any call at any time. An error of the connection is one of each call that it cuts.
+    stream.on('error', (error) => {
+      this.lastError = error;
+    });
     if (this.work >= workMax) {
       this.destroy('flood');
       return;
@@ -143,11 +148,17 @@ export class Connection {
       this.idleSince = now;
       // A reset may have the code NO_ERROR, too.
       const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
+      if (!isReset) this.hasServed = true;
       if (isReset && !this.resets.spend(now)) this.destroy('flood');
     });
     void this.events.serve(stream, headers, fields, this).finally(() => {
       this.work--;
     });
+  }
+
+  /** Whether the connection has served calls, and this error of it has cut none. */
+  isAfterCalls(error: Error): boolean {
+    return this.hasServed && this.lastError !== error;
   }
 
   /** Whether it has begun to end. */

@@ -85,6 +85,16 @@ const reasons = new Map([
   ['ERR_HTTP2_TOO_MANY_INVALID_FRAMES', 'flood'],
 ]);
 
+/** nghttp2's code for a frame that breaks the protocol. */
+const protocolErrno = -505;
+
+/**
+ * The last frame of a client of grpc-go is a GOAWAY that nghttp2 takes from servers only, and reports as any other wrong frame. It comes
+ * where all calls have been answered, so that such an error costs nobody anything.
+ */
+const isFarewell = (connection: Connection, error: NodeJS.ErrnoException): boolean =>
+  error.code === 'ERR_HTTP2_ERROR' && error.errno === protocolErrno && connection.isAfterCalls(error);
+
 /** Why the receiver ends a connection after an error of HTTP/2. */
 const reasonOf = ({ code = '' }: NodeJS.ErrnoException): string => reasons.get(code) ?? 'reset';
 
@@ -137,7 +147,7 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
     const connection = new Connection(session, socket, carrier, limits, events);
     open.add(connection);
     session.on('error', (error) => {
-      if (!(error instanceof EndedHere)) events.onEnded(reasonOf(error));
+      if (!(error instanceof EndedHere || isFarewell(connection, error))) events.onEnded(reasonOf(error));
       cutLater(socket);
     });
     session.once('close', () => {

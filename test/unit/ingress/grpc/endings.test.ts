@@ -6,8 +6,11 @@ import { callsMax } from '../../../../src/ingress/grpc/connection.ts';
 import { successReply } from '../../../../src/ingress/otlp/reply.ts';
 import { type Door, type DoorOptions, openDoor } from '../../../support/grpc/door.ts';
 import {
+  callFields,
   callFrames,
   type Frame,
+  flags,
+  frame,
   settings,
   streamOf,
   types,
@@ -182,5 +185,44 @@ describe.each(Object.entries(ways))('over %s', (_, way) => {
     expect(await door.ended('reset')).toBe(0);
     other.raw.destroy();
     await door.drain();
+  });
+});
+
+/** As grpc-go sends it when its client closes: with the highest stream id, which is none of a server. */
+const farewell = frame(types.goaway, 0, 0, Buffer.from([0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]));
+
+describe('the last GOAWAY of a client of Go', () => {
+  const afterCall = async (): Promise<{ door: Door; client: RawHttp2 }> => {
+    const door = await openDoor();
+    opened.push(() => door.drain());
+    const client = await connectRaw(door, {});
+    await client.acknowledgeSettings();
+    client.raw.send(callFrames(1));
+    await client.answered(1);
+    return { door, client };
+  };
+
+  it('is no fault of the client', async () => {
+    const { door, client } = await afterCall();
+    client.raw.send(farewell);
+    await client.raw.ended;
+    expect(await door.ended('malformed')).toBe(0);
+  });
+
+  it('counts as malformed where it cuts a call', async () => {
+    const { door, client } = await afterCall();
+    const head = frame(types.headers, flags.endHeaders, 3, callFields());
+    client.raw.send(Buffer.concat([head, farewell]));
+    await client.raw.ended;
+    expect(await door.ended('malformed')).toBe(1);
+  });
+
+  it('counts as malformed where nothing came before it', async () => {
+    const door = await openDoor();
+    opened.push(() => door.drain());
+    const client = await connectRaw(door, {});
+    client.raw.send(farewell);
+    await client.raw.ended;
+    expect(await door.ended('malformed')).toBe(1);
   });
 });
