@@ -19,9 +19,13 @@ const tidy = (name: string): string =>
 /** No product has such a name, but a token of another deployment may, or a part of one. */
 const tokenForm = /[0-9a-f]{16}/i;
 
+/** The product in User-Agent, with its version; empty without one. The exporters of Go have spaces in the name of theirs. */
+const productOf = (userAgent: string | undefined): string =>
+  /^\s*((?:OTel OTLP Exporter )?[^\s(]+)/.exec(headOf(userAgent ?? ''))?.[1] ?? '';
+
 /** The SDK that the resource names, else the product in User-Agent; empty without either. As sent: it has no bound. */
 export const senderName = (sdk: string, userAgent: string | undefined): string =>
-  sdk === '' ? (/^\s*([^\s(]+)/.exec(headOf(userAgent ?? ''))?.[1] ?? '') : sdk;
+  sdk === '' ? productOf(userAgent) : sdk;
 
 /**
  * Every further name after the first hundred is `other`, so that no sender can grow the metrics. A name that is a credential (a
@@ -31,8 +35,7 @@ export const createSenderNames = (isCredential: (text: string) => boolean): Send
   const names = new Set<string>();
   return {
     nameOf: (sdk, userAgent) => {
-      const product = /^\s*([^\s/(]+)/.exec(headOf(userAgent ?? ''))?.[1] ?? '';
-      const given = sdk === '' ? product : sdk;
+      const given = sdk === '' ? (productOf(userAgent).split('/')[0] ?? '') : sdk;
       if (given.length >= patternTextMax) return 'unknown';
       const isToken = tokenForm.test(given) || given.split(/[^\w-]+/).some(isCredential);
       const name = isToken ? 'unknown' : tidy(given) || 'unknown';

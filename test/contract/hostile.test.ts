@@ -106,7 +106,8 @@ const grpcFloods: readonly Buffer[] = [
   many(3000, (stream) => Buffer.concat([callFrames(stream), windowUpdate(stream, 0)])),
   many(2000, () => settings()),
   many(2000, () => frame(types.ping, 0, 0, Buffer.alloc(8))),
-  many(150, (stream) => callFrames(stream)),
+  // No fault of a client: it ends the connection itself.
+  Buffer.concat([many(150, (stream) => callFrames(stream)), frame(types.goaway, 0, 0, Buffer.alloc(8))]),
   Buffer.concat([
     many(1, (stream) => frame(types.headers, 0, stream, callFields())),
     ...Array.from({ length: 2000 }, () => frame(types.continuation, 0, 1, literal('x', 'y'.repeat(100)))),

@@ -7,6 +7,7 @@ import {
 import type { Socket } from 'node:net';
 import type { Peer } from '../../http/incoming.ts';
 import { Budget } from './budget.ts';
+import type { Carrier } from './carrier.ts';
 
 /** Limits of a connection. Times in ms; 0 = no limit. */
 export type ConnectionLimits = {
@@ -29,12 +30,10 @@ const controlPerCall = 4;
 /** Calls that a client may reset. */
 export const resetBurst = 200;
 export const resetsPerSecond = 20;
-/** The notice of the end takes the way to the client and back; then the end comes in any case. */
-const noticeMs = 1000;
+/** The notice of the end takes the way to the client and back; where nothing comes back, the end comes after this time. */
+const noticeMs = 10_000;
 /** After the last call of an ending connection, and after the reset of a call. */
 const lastMs = 2000;
-
-const noticeStreamId = 2 ** 31 - 1;
 
 /** Why the receiver ends a connection with all that is open on it, and the code of its GOAWAY. */
 const endCodes = {
@@ -76,6 +75,7 @@ export class Connection {
   readonly onEnding = new Set<() => void>();
   private readonly session: ServerHttp2Session;
   private readonly socket: Socket;
+  private readonly carrier: Carrier;
   private readonly events: ConnectionEvents;
   private readonly control: Budget;
   private readonly resets: Budget;
@@ -88,19 +88,25 @@ export class Connection {
   private unread: { readonly call: ServerHttp2Stream; readonly since: number } | undefined;
   private work = 0;
   private idleSince: number;
-  /** When the notice of the end was sent, and when the end itself. */
-  private noticedAt: number | undefined;
+  /** When the end comes at the latest, once the connection has begun to end. */
+  private closesBy: number | undefined;
+  private isNoticed = false;
+  /** Whether a call has ended without a reset; and the last error of a call. */
+  private hasServed = false;
+  private lastError: Error | undefined;
   private closedAt: number | undefined;
 
   constructor(
     session: ServerHttp2Session,
     socket: Socket,
+    carrier: Carrier,
     limits: ConnectionLimits,
     events: ConnectionEvents,
   ) {
     const now = performance.now();
     this.session = session;
     this.socket = socket;
+    this.carrier = carrier;
     this.peer = { remoteAddress: socket.remoteAddress };
     this.events = events;
     this.control = new Budget(controlBurst, controlPerSecond, now);
@@ -113,6 +119,9 @@ export class Connection {
       this.hasSettings = true;
       this.countControl();
     });
+    session.on('localSettings', () => {
+      if (this.isEnding) this.notify();
+    });
     session.on('ping', () => this.countControl(tooManyPings));
     session.on('stream', (stream, headers, _flags, fields) => this.begin(stream, headers, fields));
   }
@@ -122,8 +131,10 @@ export class Connection {
   }
 
   private begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
-    // A client may reset any call at any time.
-    stream.on('error', () => {});
+    // A client may reset any call at any time. An error of the connection is one of each call that it cuts.
+    stream.on('error', (error) => {
+      this.lastError = error;
+    });
     if (this.work >= workMax) {
       this.destroy('flood');
       return;
@@ -137,6 +148,7 @@ export class Connection {
       this.idleSince = now;
       // A reset may have the code NO_ERROR, too.
       const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
+      if (!isReset) this.hasServed = true;
       if (isReset && !this.resets.spend(now)) this.destroy('flood');
     });
     void this.events.serve(stream, headers, fields, this).finally(() => {
@@ -144,9 +156,14 @@ export class Connection {
     });
   }
 
+  /** Whether the connection has served calls, and this error of it has cut none. */
+  isAfterCalls(error: Error): boolean {
+    return this.hasServed && this.lastError !== error;
+  }
+
   /** Whether it has begun to end. */
   get isEnding(): boolean {
-    return this.noticedAt !== undefined;
+    return this.closesBy !== undefined;
   }
 
   /** Ends it with all that is open on it. */
@@ -162,13 +179,24 @@ export class Connection {
 
   /**
    * Ends it so that no call is lost (RFC 9113 section 6.8): the client learns that it should begin no more calls here; those that it
-   * has begun meanwhile are served; then the connection closes. Does nothing when called again.
+   * has begun meanwhile are served; then the connection closes. Called again, it may only bring the latest time of the end forward.
    */
-  end(): void {
-    if (this.noticedAt !== undefined || this.session.destroyed) return;
-    this.noticedAt = performance.now();
+  end(withinMs = noticeMs): void {
+    if (this.session.destroyed) return;
+    const closesBy = performance.now() + withinMs;
+    const isBegun = this.closesBy !== undefined;
+    this.closesBy = Math.min(this.closesBy ?? closesBy, closesBy);
+    if (isBegun) return;
     for (const ending of this.onEnding) ending();
-    this.session.goaway(constants.NGHTTP2_NO_ERROR, noticeStreamId);
+    this.notify();
+  }
+
+  /** A call that was begun before the client had the notice comes before the answer to the PING behind the notice. */
+  private notify(): void {
+    if (this.isNoticed || this.session.closed || this.session.destroyed) return;
+    // The notice must not come before the SETTINGS of the receiver: the client has read them once it acknowledges them.
+    if (this.session.pendingSettingsAck || !this.carrier.notify()) return;
+    this.isNoticed = true;
     this.session.ping(() => this.close());
   }
 
@@ -195,8 +223,9 @@ export class Connection {
       return;
     }
     const isIdle = this.calls.size === 0;
-    if (this.noticedAt !== undefined) {
-      if (this.closedAt === undefined && now - this.noticedAt > noticeMs) this.close();
+    if (this.closesBy !== undefined) {
+      if (now > this.closesBy) this.close();
+      else this.notify();
       const since = Math.max(this.closedAt ?? now, this.idleSince);
       if (isIdle && now - since > lastMs) {
         this.session.destroy();

@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { endHandshakes, followHandshakes } from '../../http/handshakes.ts';
 import type { Certificate, Limits } from '../../http/limited-server.ts';
+import { type Carrier, carrierOf } from './carrier.ts';
 import {
   Connection,
   type ConnectionEvents,
@@ -44,8 +45,11 @@ export type ListenerOptions = Omit<Limits, 'limits'> & {
 /** A port for HTTP/2, plain or over TLS. */
 export type Http2Listener = {
   readonly server: Server;
-  /** Accepts no more connections, and ends those that are open without losing a call. Resolves when every connection is closed. */
-  drain(): Promise<void>;
+  /**
+   * Accepts no more connections, and ends those that are open without losing a call: a client has `noticeMs` to read that its
+   * connection ends. Resolves when every connection is closed.
+   */
+  drain(noticeMs: number): Promise<void>;
 };
 
 const otherProtocol = JSON.stringify({
@@ -81,11 +85,21 @@ const reasons = new Map([
   ['ERR_HTTP2_TOO_MANY_INVALID_FRAMES', 'flood'],
 ]);
 
+/** nghttp2's code for a frame that breaks the protocol. */
+const protocolErrno = -505;
+
+/**
+ * The last frame of a client of grpc-go is a GOAWAY that nghttp2 takes from servers only, and reports as any other wrong frame. It comes
+ * where all calls have been answered, so that such an error costs nobody anything.
+ */
+const isFarewell = (connection: Connection, error: NodeJS.ErrnoException): boolean =>
+  error.code === 'ERR_HTTP2_ERROR' && error.errno === protocolErrno && connection.isAfterCalls(error);
+
 /** Why the receiver ends a connection after an error of HTTP/2. */
 const reasonOf = ({ code = '' }: NodeJS.ErrnoException): string => reasons.get(code) ?? 'reset';
 
-const openSession = (socket: Socket, headerBytesMax: number): ServerHttp2Session => {
-  const session = performServerHandshake(socket, {
+const openSession = ({ stream }: Carrier, headerBytesMax: number): ServerHttp2Session => {
+  const session = performServerHandshake(stream, {
     settings: {
       maxConcurrentStreams: callsMax,
       initialWindowSize: windowBytes,
@@ -102,12 +116,17 @@ const openSession = (socket: Socket, headerBytesMax: number): ServerHttp2Session
   return session;
 };
 
+const sweepMsOf = ({ headersTimeoutMs, idleTimeoutMs, ageMsMax }: ConnectionLimits): number => {
+  const times = [headersTimeoutMs, idleTimeoutMs, ageMsMax].filter((time) => time > 0);
+  return Math.max(50, Math.min(sweepMsMax, ...times.map((time) => time / 4)));
+};
+
 /** The connections that this port has, from their first byte on. */
 const createConnections = ({ limits, events }: ListenerOptions) => {
   const open = new Set<Connection>();
   /** Sockets whose first bytes have not come so far, and when they came. */
   const silent = new Map<Socket, number>();
-  let isEnding = false;
+  let endsBy: number | undefined;
 
   const sweep = (): void => {
     const now = performance.now();
@@ -120,23 +139,22 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
       socket.destroy();
     }
   };
-  const times = [limits.headersTimeoutMs, limits.idleTimeoutMs, limits.ageMsMax].filter((time) => time > 0);
-  const timer = setInterval(sweep, Math.max(50, Math.min(sweepMsMax, ...times.map((time) => time / 4))));
-  timer.unref();
+  const timer = setInterval(sweep, sweepMsOf(limits)).unref();
 
   const start = (socket: Socket): void => {
-    const session = openSession(socket, limits.headerBytesMax);
-    const connection = new Connection(session, socket, limits, events);
+    const carrier = carrierOf(socket);
+    const session = openSession(carrier, limits.headerBytesMax);
+    const connection = new Connection(session, socket, carrier, limits, events);
     open.add(connection);
     session.on('error', (error) => {
-      if (!(error instanceof EndedHere)) events.onEnded(reasonOf(error));
+      if (!(error instanceof EndedHere || isFarewell(connection, error))) events.onEnded(reasonOf(error));
       cutLater(socket);
     });
     session.once('close', () => {
       open.delete(connection);
       cutLater(socket);
     });
-    if (isEnding) connection.end();
+    if (endsBy !== undefined) connection.end(endsBy - performance.now());
   };
 
   /** Looks at the first bytes: a client of HTTP/1 gets an answer that it understands. Returns those of which more have to come. */
@@ -169,10 +187,10 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
         begun = look(socket, begun);
       });
     },
-    endAll: (): void => {
-      isEnding = true;
+    endAll: (withinMs: number): void => {
+      endsBy = performance.now() + withinMs;
       for (const socket of silent.keys()) socket.destroy();
-      for (const connection of open) connection.end();
+      for (const connection of open) connection.end(withinMs);
     },
     stop: (): void => clearInterval(timer),
   };
@@ -211,14 +229,14 @@ export const createHttp2Listener = (options: ListenerOptions): Http2Listener => 
   server.prependListener('connection', count);
   return {
     server,
-    drain: () =>
+    drain: (noticeMs) =>
       new Promise((resolve) => {
         server.close(() => {
           all.stop();
           resolve();
         });
         endHandshakes(server);
-        all.endAll();
+        all.endAll(noticeMs);
       }),
   };
 };

@@ -144,7 +144,7 @@ export const createGrpcServer = (options: GrpcOptions): GrpcServer => {
           waiting.refuseAll(stopping, (call) => inPace.has(call) || call.isUnread);
         }
       }, sweepMs);
-      return listener.drain().finally(() => clearInterval(sweep));
+      return listener.drain(laggardsMs).finally(() => clearInterval(sweep));
     },
   };
 };

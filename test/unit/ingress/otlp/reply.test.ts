@@ -4,7 +4,7 @@ import { readerRefusal, refusedReply } from '../../../../src/ingress/otlp/refusa
 import { partialReply, statusReply } from '../../../../src/ingress/otlp/reply.ts';
 import { otlpSignals } from '../../../../src/ingress/otlp/signals.ts';
 import { Refused, refusalOf } from '../../../../src/ingress/refused.ts';
-import { createSenderNames } from '../../../../src/ingress/sender.ts';
+import { createSenderNames, senderName } from '../../../../src/ingress/sender.ts';
 import { MalformedBody } from '../../../../src/wire/otlp/types.ts';
 import { encodings, partialOf, wholeStatusOf } from '../../../support/otlp/client.ts';
 import { encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
@@ -128,6 +128,7 @@ describe('the name of a sender', () => {
   it.each([
     ['opentelemetry/Python', 'curl/8', 'opentelemetry/python'],
     ['', 'OTel-OTLP-Exporter-Python/1.45.2', 'otel-otlp-exporter-python'],
+    ['', 'OTel OTLP Exporter Go/1.47.0 grpc-go/1.75.0', 'otel_otlp_exporter_go'],
     ['', 'curl/8.5.0', 'curl'],
     ['', 'Mozilla/5.0 (X11)', 'mozilla'],
     ['', undefined, 'unknown'],
@@ -135,6 +136,15 @@ describe('the name of a sender', () => {
     ['a "b"\n{c}', undefined, 'a_b_c_'],
   ])('of SDK %j and User-Agent %j is %s', (sdk, userAgent, name) => {
     expect(createSenderNames(() => false).nameOf(sdk, userAgent)).toBe(name);
+  });
+
+  it.each([
+    ['OTel OTLP Exporter Go/1.47.0 grpc-go/1.75.0', 'OTel OTLP Exporter Go/1.47.0'],
+    ['OTel-OTLP-Exporter-Python/1.45.2', 'OTel-OTLP-Exporter-Python/1.45.2'],
+    ['OTel (something)', 'OTel'],
+    ['Mozilla/5.0 (X11) like Gecko', 'Mozilla/5.0'],
+  ])('in the usage, of User-Agent %j, is %s', (userAgent, name) => {
+    expect(senderName('', userAgent)).toBe(name);
   });
 
   it('is "other" after the first hundred, which keep their names', () => {
