@@ -37,7 +37,7 @@ export type HttpLimits = {
   readonly idleTimeoutMs: number;
   /** Without a byte in either direction during a request or its answer. */
   readonly stallTimeoutMs: number;
-  /** The same until the answer to a kept request (see `keepConnection`) is complete; without it, as for any other. */
+  /** The same until the answer to a kept request (see `keepConnection`) is sent; without it, as for any other. */
   readonly keptStallTimeoutMs?: number;
   readonly headerBytesMax: number;
 };
@@ -271,7 +271,7 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
   const { holdsContinue, makesRoom, onEnded: ended = () => {}, onConnections } = owner;
   const open = createOpenRequests();
   const { stallTimeoutMs, keptStallTimeoutMs = stallTimeoutMs } = limits;
-  const room = createRoom(connections, makesRoom && { stallTimeoutMs, keptStallTimeoutMs }, ended);
+  const room = createRoom(connections, makesRoom && keptStallTimeoutMs, ended);
   const serve = createServe(owner, room, open, ended);
   const end: End = (socket, reason, status, fault) => {
     ended(reason);

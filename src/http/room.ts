@@ -10,12 +10,9 @@ const keeps = new WeakMap<IncomingMessage, () => void>();
 
 /**
  * Says that the sender of a request has shown its credential: until the answer is complete its connection makes room for no other, and
- * may be silent for `keptStallTimeoutMs`. On a server that makes no room it changes nothing.
+ * until it is sent the connection may be silent for `keptStallTimeoutMs`. On a server that makes no room it changes nothing.
  */
 export const keepConnection = (request: IncomingMessage): void => keeps.get(request)?.();
-
-/** The times without a byte after which a connection ends, ms: mostly, and while a kept request is under way. */
-type Stalls = { readonly stallTimeoutMs: number; readonly keptStallTimeoutMs: number };
 
 /** The connections of a server: those that have to make room for others, and those too many that wait for their answer. */
 export type Room = {
@@ -45,12 +42,13 @@ const refusing = () => {
   };
 };
 
-/** `stalls`: undefined where no connection makes room for another. */
+/** `keptStallTimeoutMs`: undefined where no connection makes room for another. */
 export const createRoom = (
   connections: ConnectionCount,
-  stalls: Stalls | undefined,
+  keptStallTimeoutMs: number | undefined,
   ended: (reason: string) => void,
 ): Room => {
+  const makesRoom = keptStallTimeoutMs !== undefined;
   const { isRefused, refuse } = refusing();
   /** By peer, because TLS has a socket of its own over the counted one. */
   const byPeer = new Map<string, Connection>();
@@ -78,30 +76,28 @@ export const createRoom = (
   };
 
   const keep = ({ socket }: IncomingMessage, response: ServerResponse, connection: Connection): void => {
-    const { keptStallTimeoutMs = 0, stallTimeoutMs = 0 } = stalls ?? {};
     if (response.writableEnded || connection.socket.destroyed) return;
     let isKept = true;
     const leave = (): void => {
       if (!isKept) return;
       isKept = false;
       connection.kept--;
-      if (connection.kept > 0 || connection.socket.destroyed) return;
-      movable.add(connection);
-      // An answer that nobody reads is held in memory.
-      socket.setTimeout(stallTimeoutMs);
+      // A slow reader of a long answer goes on: the kernel reports its progress a megabyte at a time.
+      if (connection.kept === 0 && !connection.socket.destroyed) movable.add(connection);
     };
     connection.kept++;
     movable.delete(connection);
-    socket.setTimeout(keptStallTimeoutMs);
+    // Node sets it back at the next request.
+    socket.setTimeout(keptStallTimeoutMs ?? 0);
     response.once('prefinish', leave).once('close', leave);
   };
 
   return {
     admit: (socket) => {
-      if (stalls !== undefined && connections.isFull) make();
+      if (makesRoom && connections.isFull) make();
       const admission = connections.admit(socket);
       if (admission.kind === 'taken') {
-        if (stalls !== undefined) follow(socket);
+        if (makesRoom) follow(socket);
         return;
       }
       ended(admission.reason);
@@ -110,7 +106,7 @@ export const createRoom = (
     },
     isRefused,
     begin: (request, response) => {
-      if (stalls === undefined) return;
+      if (!makesRoom) return;
       const connection = byPeer.get(peerOf(request.socket));
       if (connection === undefined) return;
       keeps.set(request, () => keep(request, response, connection));

@@ -1,6 +1,6 @@
 import type { BatchPublisher } from '../bus/batch-publisher.ts';
 import type { Publisher } from '../bus/publisher.ts';
-import { headerBytesMax, tooLarge } from '../bus/too-large.ts';
+import { headerBytesMax, isTooLarge, tooLarge } from '../bus/too-large.ts';
 import { Fault } from '../model/fault.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { BookEntry, Posting, PublishersBook } from '../outcomes/publishers-book.ts';
@@ -64,7 +64,10 @@ const outcomeOf = (results: readonly PromiseSettledResult<boolean>[]): boolean =
   if (refused === 0)
     throw new Fault('transient', 'unconfirmed', 'NATS did not confirm a part of the request', fault);
   const what = `NATS took ${refused} of its ${results.length} messages not`;
-  throw new Fault('transient', partlyStored, `${what}, a repeat stores what is missing`, fault);
+  const next = failed.some(({ reason }) => isTooLarge(reason))
+    ? 'at least one is too large for it: send the rest in smaller requests'
+    : 'a repeat stores what is missing';
+  throw new Fault('transient', partlyStored, `${what}, ${next}`, fault);
 };
 
 const bytesOf = (messages: readonly Outgoing[]): number =>

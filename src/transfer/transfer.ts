@@ -286,6 +286,28 @@ const followStreams = (
   return watch;
 };
 
+/** The others may wait 27 s for a store that hangs, the consumer of LEDGER as long; a role has 50 s for all. */
+const behindMsMax = 20_000;
+
+/**
+ * A part that stops once those registered after it have stopped, and begins to at the latest `behindMsMax` after the call of what this
+ * answers. A stop of the consumers leaves lines in LEDGER, which nobody puts into ClickHouse while no transfer runs.
+ */
+const stopBehind = (parts: Parts, name: string, stop: () => Promise<void>): (() => void) => {
+  let stopping: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const stopOnce = (): Promise<void> => {
+    clearTimeout(timer);
+    stopping ??= stop();
+    return stopping;
+  };
+  parts.add(name, stopOnce);
+  return () => {
+    // The part reports an error of it.
+    timer = setTimeout(() => void stopOnce().catch(() => {}), behindMsMax).unref();
+  };
+};
+
 /** From the operations port to the consumers: each part needs those before it, and stops before them. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
@@ -328,9 +350,8 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   const alarm = startLedgerAlarm(pipelines.ledger.stream, common);
   parts.add('alarm of LEDGER', () => alarm.stop());
 
-  // It stops last: a stop of the others leaves lines in LEDGER, and nobody would put them into ClickHouse while no transfer runs.
   const outcomes = startLedger(pipelines.ledger, clickhouse, common);
-  parts.add('consumer of LEDGER', () => outcomes.stop());
+  const stopLedgerLater = stopBehind(parts, 'consumer of LEDGER', () => outcomes.stop());
   // Pulls end and held messages settle, in all of these consumers at the same time.
   const consumers = parts.together();
   const points = openPointsLine(
@@ -345,6 +366,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
     parts.add(`owed merges of ${signals[pipeline].items}`, () => line.merges.stop());
     return line;
   });
+  parts.add('consumers', stopLedgerLater);
   const running: Consumers = { points, blocks, outcomes };
   const resumes = watchResumes(system, resetsOf(running));
   parts.add('watch of resumed consumers', () => resumes.stop());

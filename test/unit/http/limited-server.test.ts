@@ -177,22 +177,48 @@ describe.each([
   },
 );
 
-it('an admitted answer that nobody reads is not held for longer than any other', async () => {
-  const answered = Promise.withResolvers<void>();
-  const { port, ended } = await started(
-    (request, response) => {
-      keepConnection(request);
-      response.end(Buffer.alloc(64 * 2 ** 20));
-      answered.resolve();
-    },
-    { ...long, stallTimeoutMs: 100, keptStallTimeoutMs: 600_000 },
-  );
-  const connection = await openRaw(port);
-  connection.socket.pause();
-  connection.send(get());
-  await answered.promise;
-  await expect.poll(() => ended).toEqual(['stalled']);
-  connection.destroy();
+describe('an admitted answer that nobody reads', () => {
+  const bytes = 32 * 2 ** 20;
+  const paused = async (connectionsMax: number) => {
+    const answered = Promise.withResolvers<void>();
+    const { port, ended } = await started(
+      (request, response) => {
+        if (request.url !== '/admitted') return;
+        keepConnection(request);
+        response.end(Buffer.alloc(bytes));
+        answered.resolve();
+      },
+      { ...long, stallTimeoutMs: 100, keptStallTimeoutMs: 600_000 },
+      { connectionsMax },
+    );
+    const reader = await openRaw(port);
+    reader.socket.pause();
+    reader.send(get('/admitted'));
+    await answered.promise;
+    return { port, ended, reader };
+  };
+
+  it('is sent whole to who goes on after a pause that ends any other', async () => {
+    const { port, ended, reader } = await paused(0);
+    const other = await openRaw(port);
+    other.send(get('/wait'));
+    expect(await other.ended).toBe('');
+    let read = 0;
+    reader.socket.on('data', ({ length }) => {
+      read += length;
+    });
+    reader.socket.resume();
+    await expect.poll(() => read, { timeout: 20_000 }).toBeGreaterThan(bytes);
+    expect(ended).toEqual(['stalled']);
+    reader.destroy();
+  });
+
+  it('makes room for a connection too many', async () => {
+    const { port, ended, reader } = await paused(1);
+    const other = await openRaw(port);
+    await expect.poll(() => ended).toEqual(['connections_max']);
+    for (const connection of [reader, other]) connection.destroy();
+  });
 });
 
 it('more requests without an answer than a connection may have end it', async () => {
