@@ -160,9 +160,10 @@ class Ends implements StreamEnds {
         messages: Math.max(0, messages),
       });
     }
-    const minutes = new Set(differences.map(({ minute }) => minute));
+    // A clock that was set back dates a generation earlier than before. What was found before all of these is judged no more.
+    const from = Math.min(...differences.map(({ minute }) => minute));
     await found.replace(
-      (each) => each.stream === stream && isOfEnds(each) && minutes.has(each.minute),
+      (each) => each.stream === stream && isOfEnds(each) && each.minute >= from,
       mergeEqual(differences).filter(({ messages }) => messages > 0),
     );
     this.foundAt.set(stream, this.deps.elapsed());
