@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { HeldMessage, Queue } from './compare.ts';
 import { type Difference, pipelineOf } from './difference.ts';
 import { firstSeconds } from './due-minutes.ts';
@@ -28,7 +30,10 @@ export type StreamEnds = {
    * become the leader may be late at one.
    */
   note(stream: string, queue: Queue): Promise<boolean>;
-  /** Stores what is lost at the ends of the stream, as far as no other difference names it. */
+  /**
+   * Stores what is lost at the ends of the stream, as far as no other difference names it. Where ClickHouse cannot count it now, as where
+   * there are too many lines, what is stored stays.
+   */
   find(stream: string, now: StreamNow, found: FoundDifferences): Promise<void>;
 };
 
@@ -46,6 +51,7 @@ export type StreamEndsDependencies = {
   readonly nats: NatsIdentity;
   /** Ms of a clock that is never set. */
   readonly elapsed: () => number;
+  readonly log: Pick<Log, 'warn'>;
 };
 
 /** Ends are dated by this second of the minute in which they were found: no comparison of a minute replaces them. */
@@ -100,6 +106,8 @@ class Ends implements StreamEnds {
   /** By stream that was shorter at the look before: its generation then, and its end. */
   private readonly short = new Map<string, { readonly generation: number; readonly end: number }>();
   private readonly foundAt = new Map<string, number>();
+  /** Streams whose losses could not be counted. */
+  private readonly uncounted = new Set<string>();
 
   constructor(deps: StreamEndsDependencies) {
     this.deps = deps;
@@ -136,19 +144,20 @@ class Ends implements StreamEnds {
     const generations = this.generations.get(stream) ?? [];
     const stretches = stretchesOf(generations);
     const isLate = this.deps.elapsed() - (this.foundAt.get(stream) ?? Number.NEGATIVE_INFINITY) >= seldomMs;
-    const isFresh = (generations.at(-1)?.since_seconds ?? 0) < oftenSeconds;
+    const isFresh = !this.uncounted.has(stream) && (generations.at(-1)?.since_seconds ?? 0) < oftenSeconds;
     if (stretches.length === 0 || !(isFresh || isLate)) return;
     const isKnown = [...found.all].some((each) => each.stream === stream && isOfEnds(each));
     // Of messages that were not read it is not known which ones are later ones under the numbers of lost ones.
     if (isKnown && held === undefined && stretches.some((each) => overlapOf(each, queue) > 0)) return;
+    const counted = await this.count(stream, stretches);
+    if (counted === undefined) return;
     const differences: Difference[] = [];
-    for (const { since_at, ...stretch } of stretches) {
+    for (const { since_at, nameless, ...stretch } of counted) {
       const ofLetters = redrives.map((each) => Math.min(each.messages, overlapOf(each, stretch)));
       const there =
         held === undefined
           ? Math.min(queue.messages, overlapOf(stretch, queue))
           : held.filter(({ sequence, life }) => isIn(stretch, sequence, life)).length;
-      const nameless = await countNameless(this.deps.clickhouse, stream, stretch);
       const messages = ofLetters.reduce((left, each) => left - each, nameless - there);
       const owner = { pipeline: pipelineOf(stream), dataId: 0, appId: 0, items: 0 };
       const minute = 60 * Math.floor(since_at / 60) + endsSecond;
@@ -167,6 +176,34 @@ class Ends implements StreamEnds {
       mergeEqual(differences).filter(({ messages }) => messages > 0),
     );
     this.foundAt.set(stream, this.deps.elapsed());
+  }
+
+  /** The stretches with what is nameless in them; undefined where that cannot be counted now. */
+  private async count<S extends LostStretch>(
+    stream: string,
+    stretches: readonly S[],
+  ): Promise<(S & { readonly nameless: number })[] | undefined> {
+    const counted: (S & { readonly nameless: number })[] = [];
+    try {
+      for (const stretch of stretches)
+        counted.push({
+          ...stretch,
+          nameless: await countNameless(this.deps.clickhouse, stream, stretch),
+        });
+    } catch (error) {
+      // A query that is too heavy must not keep the whole account unknown. Without ClickHouse the look fails elsewhere.
+      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+      const fields = { stream, error: errorText(error) };
+      this.deps.log.warn(
+        fields,
+        'what is lost at the end of a stream was not counted; tried again in ten minutes',
+      );
+      this.uncounted.add(stream);
+      this.foundAt.set(stream, this.deps.elapsed());
+      return undefined;
+    }
+    this.uncounted.delete(stream);
+    return counted;
   }
 
   private async write(stream: string, generation: number, began: number, queue: Queue): Promise<void> {

@@ -72,7 +72,7 @@ const looksAt = (name: string): Look => {
       unrecorded: async () => ({ rows: new Map(), waitedMs: 0 }),
     },
     findOrphans: async () => [],
-    ...{ nats, stop: stop.signal },
+    ...{ nats, log: { warn: () => {} }, stop: stop.signal },
   });
   return () => {
     aheadMs += 40_000;
@@ -326,7 +326,9 @@ describe('a stream that is shorter than it was', () => {
         replaced.push(...now.map(({ messages }) => String(messages)));
       },
     };
-    const processes = [0, 1].map(() => createStreamEnds({ clickhouse, nats, elapsed }));
+    const processes = [0, 1].map(() =>
+      createStreamEnds({ clickhouse, nats, elapsed, log: { warn: () => {} } }),
+    );
     const looks = async (last: number): Promise<void> => {
       for (const ends of processes) {
         await ends.begin();

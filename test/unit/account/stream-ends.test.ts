@@ -3,6 +3,7 @@ import type { Queue } from '../../../src/account/compare.ts';
 import type { Difference } from '../../../src/account/difference.ts';
 import type { FoundDifferences } from '../../../src/account/found.ts';
 import { createStreamEnds } from '../../../src/account/stream-ends.ts';
+import { Fault } from '../../../src/model/fault.ts';
 import type { Clickhouse } from '../../../src/stores/clickhouse/client.ts';
 
 const stream = 'METRICS';
@@ -24,7 +25,7 @@ const queueOf = (messages: number): Queue => ({
 
 /** A stream that was at 100 and began again at 0, and what is stored of it. `is`: what the stub of ClickHouse answers, to be changed. */
 const openStream = (stored: readonly Difference[] = []) => {
-  const is = { since: minute, sinceSeconds: 60, settled: 0, isHeavy: false };
+  const is = { since: minute, sinceSeconds: 60, settled: 0, isHeavy: false, isWrong: false };
   let clock = 0;
   let reads = 0;
   const rowsOf = (query: string): object[] => {
@@ -36,6 +37,8 @@ const openStream = (stored: readonly Difference[] = []) => {
         { ...generation, ...since, generation: 1 },
       ];
     reads++;
+    if (is.isHeavy) throw new Fault('transient', 'clickhouse_unavailable', 'TIMEOUT_EXCEEDED');
+    if (is.isWrong) throw new Fault('permanent', 'clickhouse_rejected', 'UNKNOWN_TABLE');
     return [{ settled: is.settled, named: 0 }];
   };
   const clickhouse: Clickhouse = {
@@ -53,9 +56,12 @@ const openStream = (stored: readonly Difference[] = []) => {
     },
   };
   const nats = { id: async () => 'nats', lastLife: async () => 1 };
-  const ends = createStreamEnds({ clickhouse, nats, elapsed: () => clock });
+  const warnings: Record<string, unknown>[] = [];
+  const log = { warn: (fields: Record<string, unknown>) => void warnings.push(fields) };
+  const ends = createStreamEnds({ clickhouse, nats, elapsed: () => clock, log });
   return {
     is,
+    warnings,
     reads: () => reads,
     stored: () => all,
     /** A look, after this time; `unread`: that many messages wait in the stream, and were not read. */
@@ -77,5 +83,21 @@ describe('what is lost at the end of a stream', () => {
     is.since -= 3_600;
     await look();
     expect(stored()).toMatchObject([earlier, lossOf(minute - 3_600, 100)]);
+  });
+
+  it('keeps no account unknown where it cannot be counted: what is stored stays, and it is tried again in ten minutes', async () => {
+    const { is, look, reads, stored, warnings } = openStream();
+    await look();
+    is.settled = 10;
+    is.isHeavy = true;
+    for (let turn = 0; turn < 14; turn++) await look();
+    expect(stored()).toMatchObject([lossOf(minute, 100)]);
+    expect(reads()).toBe(2);
+    expect(warnings).toEqual([{ stream, error: 'TIMEOUT_EXCEEDED' }]);
+    is.isHeavy = false;
+    for (let turn = 0; turn < 2; turn++) await look();
+    expect(stored()).toMatchObject([lossOf(minute, 90)]);
+    is.isWrong = true;
+    await expect(look()).rejects.toThrow('UNKNOWN_TABLE');
   });
 });
