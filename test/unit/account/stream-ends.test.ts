@@ -100,4 +100,23 @@ describe('what is lost at the end of a stream', () => {
     is.isWrong = true;
     await expect(look()).rejects.toThrow('UNKNOWN_TABLE');
   });
+
+  it('becomes less by what settles while the messages that wait are not read, and by these once nobody has read them for long', async () => {
+    const { is, look, stored } = openStream();
+    await look();
+    // A queue that moved for long, beside the numbers of the lost ones.
+    for (let turn = 0; turn < 2; turn++) await look({ unread: 0, afterMs: 12 * 3_600_000 });
+    is.settled = 10;
+    await look({ unread: 30 });
+    expect(stored()).toMatchObject([lossOf(minute, 90)]);
+    is.settled = 0;
+    for (let turn = 0; turn < 2; turn++) await look({ unread: 30, afterMs: 600_000 });
+    expect(stored()).toMatchObject([lossOf(minute, 90)]);
+    await look({ unread: 30, afterMs: 12 * 3_600_000 });
+    expect(stored()).toMatchObject([lossOf(minute, 70)]);
+    await look({ unread: 20, afterMs: 600_000 });
+    expect(stored()).toMatchObject([lossOf(minute, 70)]);
+    await look();
+    expect(stored()).toMatchObject([lossOf(minute, 100)]);
+  });
 });
