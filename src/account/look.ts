@@ -4,6 +4,7 @@ import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
 import { readStream } from '../bus/stream-state.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import type { Log } from '../telemetry/log.ts';
 import { countSequences, lastSettled, readBooks, readDoubtful, withoutLine } from './books.ts';
 import {
   compareBooks,
@@ -56,6 +57,7 @@ export type LookDependencies = {
   /** Dead letters that no record counts; some thousands at most. Throws the Faults of NATS and ClickHouse. */
   readonly findOrphans: () => Promise<readonly Orphan[]>;
   readonly nats: NatsIdentity;
+  readonly log: Pick<Log, 'warn'>;
   readonly stop: AbortSignal;
 };
 

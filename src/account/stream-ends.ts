@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { HeldMessage, Queue } from './compare.ts';
 import { type Difference, pipelineOf } from './difference.ts';
 import { firstSeconds } from './due-minutes.ts';
@@ -28,7 +30,10 @@ export type StreamEnds = {
    * become the leader may be late at one.
    */
   note(stream: string, queue: Queue): Promise<boolean>;
-  /** Stores what is lost at the ends of the stream, as far as no other difference names it. */
+  /**
+   * Stores what is lost at the ends of the stream, as far as no other difference names it. Where ClickHouse cannot count it now, as where
+   * there are too many lines, what is stored stays.
+   */
   find(stream: string, now: StreamNow, found: FoundDifferences): Promise<void>;
 };
 
@@ -46,6 +51,7 @@ export type StreamEndsDependencies = {
   readonly nats: NatsIdentity;
   /** Ms of a clock that is never set. */
   readonly elapsed: () => number;
+  readonly log: Pick<Log, 'warn'>;
 };
 
 /** Ends are dated by this second of the minute in which they were found: no comparison of a minute replaces them. */
@@ -75,13 +81,17 @@ const keptSeconds = 86_400;
 /** Lines may still come for a while, and later ones are rare. */
 const oftenSeconds = 900;
 const seldomMs = 600_000;
+/** Messages that nobody has read for this long count as those of the lost ones' numbers. */
+const unreadMsMax = 12 * 3_600_000;
 
 /** All up to here were settled, or are gaps that other rules report. */
 const floorOf = ({ messages, first, last, floor }: Queue): number =>
   messages === 0 ? last : Math.max(first - 1, Math.min(floor, last));
 
+type DatedStretch = LostStretch & Pick<Generation, 'since_at'>;
+
 /** What lay between the floor of a generation and its end, beyond what the next one began with. */
-const stretchesOf = (generations: readonly Generation[]): (LostStretch & Pick<Generation, 'since_at'>)[] =>
+const stretchesOf = (generations: readonly Generation[]): DatedStretch[] =>
   generations.flatMap((each, index) => {
     const next = generations[index + 1];
     if (next === undefined || next.since_seconds > firstSeconds) return [];
@@ -100,6 +110,12 @@ class Ends implements StreamEnds {
   /** By stream that was shorter at the look before: its generation then, and its end. */
   private readonly short = new Map<string, { readonly generation: number; readonly end: number }>();
   private readonly foundAt = new Map<string, number>();
+  /** The same where the messages were not read: what is stored only became less. */
+  private readonly loweredAt = new Map<string, number>();
+  /** When that was not so last; before that, when the stream was looked at first. */
+  private readonly readAt = new Map<string, number>();
+  /** Streams whose losses could not be counted. */
+  private readonly uncounted = new Set<string>();
 
   constructor(deps: StreamEndsDependencies) {
     this.deps = deps;
@@ -132,40 +148,55 @@ class Ends implements StreamEnds {
     return true;
   }
 
-  async find(stream: string, { queue, held, redrives }: StreamNow, found: FoundDifferences): Promise<void> {
+  async find(stream: string, now: StreamNow, found: FoundDifferences): Promise<void> {
+    const { queue, held } = now;
+    const at = this.deps.elapsed();
     const generations = this.generations.get(stream) ?? [];
     const stretches = stretchesOf(generations);
-    const isLate = this.deps.elapsed() - (this.foundAt.get(stream) ?? Number.NEGATIVE_INFINITY) >= seldomMs;
-    const isFresh = (generations.at(-1)?.since_seconds ?? 0) < oftenSeconds;
-    if (stretches.length === 0 || !(isFresh || isLate)) return;
-    const isKnown = [...found.all].some((each) => each.stream === stream && isOfEnds(each));
+    const known = [...found.all].filter((each) => each.stream === stream && isOfEnds(each));
     // Of messages that were not read it is not known which ones are later ones under the numbers of lost ones.
-    if (isKnown && held === undefined && stretches.some((each) => overlapOf(each, queue) > 0)) return;
-    const differences: Difference[] = [];
-    for (const { since_at, ...stretch } of stretches) {
-      const ofLetters = redrives.map((each) => Math.min(each.messages, overlapOf(each, stretch)));
-      const there =
-        held === undefined
-          ? Math.min(queue.messages, overlapOf(stretch, queue))
-          : held.filter(({ sequence, life }) => isIn(stretch, sequence, life)).length;
-      const nameless = await countNameless(this.deps.clickhouse, stream, stretch);
-      const messages = ofLetters.reduce((left, each) => left - each, nameless - there);
-      const owner = { pipeline: pipelineOf(stream), dataId: 0, appId: 0, items: 0 };
-      const minute = 60 * Math.floor(since_at / 60) + endsSecond;
-      differences.push({
-        kind: 'lost_in_the_stream',
-        stream,
-        ...owner,
-        minute,
-        messages: Math.max(0, messages),
-      });
+    const isUnread =
+      held === undefined && known.length > 0 && stretches.some((each) => overlapOf(each, queue) > 0);
+    if (!isUnread || !this.readAt.has(stream)) this.readAt.set(stream, at);
+    const lastAt = isUnread ? this.loweredAt : this.foundAt;
+    const isLate = at - (lastAt.get(stream) ?? Number.NEGATIVE_INFINITY) >= seldomMs;
+    const isFresh = !this.uncounted.has(stream) && (generations.at(-1)?.since_seconds ?? 0) < oftenSeconds;
+    if (stretches.length === 0 || !(isLate || (isFresh && !isUnread))) return;
+    const counted = await this.count(stream, stretches);
+    if (counted !== undefined) {
+      // They may be the lost ones, which then must not stay lost for ever; but a queue that moves is read again soon.
+      const areTakenOff = !isUnread || at - (this.readAt.get(stream) ?? at) >= unreadMsMax;
+      const losses = counted.map((each) => lossOf(stream, each, now, areTakenOff ? thereIn(each, now) : 0));
+      await replace(found, stream, mergeEqual(losses), isUnread ? known : undefined);
     }
-    const minutes = new Set(differences.map(({ minute }) => minute));
-    await found.replace(
-      (each) => each.stream === stream && isOfEnds(each) && minutes.has(each.minute),
-      mergeEqual(differences).filter(({ messages }) => messages > 0),
-    );
-    this.foundAt.set(stream, this.deps.elapsed());
+    lastAt.set(stream, this.deps.elapsed());
+  }
+
+  /** The stretches with what is nameless in them; undefined where that cannot be counted now. */
+  private async count<S extends LostStretch>(
+    stream: string,
+    stretches: readonly S[],
+  ): Promise<(S & { readonly nameless: number })[] | undefined> {
+    const counted: (S & { readonly nameless: number })[] = [];
+    try {
+      for (const stretch of stretches)
+        counted.push({
+          ...stretch,
+          nameless: await countNameless(this.deps.clickhouse, stream, stretch),
+        });
+    } catch (error) {
+      // A query that is too heavy must not keep the whole account unknown. Without ClickHouse the look fails elsewhere.
+      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+      const fields = { stream, error: errorText(error) };
+      this.deps.log.warn(
+        fields,
+        'what is lost at the end of a stream was not counted; tried again in ten minutes',
+      );
+      this.uncounted.add(stream);
+      return undefined;
+    }
+    this.uncounted.delete(stream);
+    return counted;
   }
 
   private async write(stream: string, generation: number, began: number, queue: Queue): Promise<void> {
@@ -179,8 +210,52 @@ class Ends implements StreamEnds {
   }
 }
 
-/** Whether a message is one of the stretch, and none that came under its number later. */
+/** Whether a message is one of the stretch, and none that came under its number later; of those without a serial it is not known. */
 const isIn = (stretch: LostStretch, sequence: number, life: number): boolean =>
   sequence >= stretch.first && sequence <= stretch.last && life <= stretch.life;
+
+/** Messages of the stretch that are in the stream; where they were not read, as many as may be. */
+const thereIn = (stretch: LostStretch, { queue, held }: StreamNow): number =>
+  held === undefined
+    ? Math.min(queue.messages, overlapOf(stretch, queue))
+    : held.filter(({ sequence, life }) => isIn(stretch, sequence, life)).length;
+
+/** What is lost of the stretch beside the messages that are there. */
+const lossOf = (
+  stream: string,
+  stretch: DatedStretch & { readonly nameless: number },
+  { redrives }: StreamNow,
+  there: number,
+): Difference => {
+  const ofLetters = redrives.map((each) => Math.min(each.messages, overlapOf(each, stretch)));
+  const messages = ofLetters.reduce((left, each) => left - each, stretch.nameless - there);
+  return {
+    ...{ kind: 'lost_in_the_stream', stream, pipeline: pipelineOf(stream), dataId: 0, appId: 0, items: 0 },
+    minute: 60 * Math.floor(stretch.since_at / 60) + endsSecond,
+    messages: Math.max(0, messages),
+  };
+};
+
+/** Stores these losses instead of earlier ones. With `lowered`, these only become less. */
+const replace = async (
+  found: FoundDifferences,
+  stream: string,
+  losses: readonly Difference[],
+  lowered?: readonly Difference[],
+): Promise<void> => {
+  const minutes = new Set(losses.map(({ minute }) => minute));
+  const figures = lowered && new Map(lowered.map(({ minute, messages }) => [minute, messages]));
+  const now = losses.map((each) => ({
+    ...each,
+    messages: figures ? Math.min(each.messages, figures.get(each.minute) ?? 0) : each.messages,
+  }));
+  // A clock that was set back dates a generation earlier than before. What was found before all of these is judged no more.
+  const from = Math.min(...minutes);
+  const isJudged = (minute: number): boolean => (figures ? minutes.has(minute) : minute >= from);
+  await found.replace(
+    (each) => each.stream === stream && isOfEnds(each) && isJudged(each.minute),
+    now.filter(({ messages }) => messages > 0),
+  );
+};
 
 export const createStreamEnds = (deps: StreamEndsDependencies): StreamEnds => new Ends(deps);

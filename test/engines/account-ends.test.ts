@@ -72,7 +72,7 @@ const looksAt = (name: string): Look => {
       unrecorded: async () => ({ rows: new Map(), waitedMs: 0 }),
     },
     findOrphans: async () => [],
-    ...{ nats, stop: stop.signal },
+    ...{ nats, log: { warn: () => {} }, stop: stop.signal },
   });
   return () => {
     aheadMs += 40_000;
@@ -298,6 +298,22 @@ describe('a stream that is shorter than it was', () => {
     expect(await found(stream)).toEqual(['lost_in_the_stream 0 5']);
   });
 
+  it('has lost each message once where the clock of ClickHouse is set back', async () => {
+    const stream = 'METRICS-g';
+    lastLife = 14;
+    await make(stream);
+    await publish(stream, 14, 5);
+    await times(2, looksAt(stream));
+    await (await bus.manager()).streams.delete(stream);
+    await make(stream);
+    const look = looksAt(stream);
+    await times(3, look);
+    const since = Math.floor(Date.now() / 1_000) - 300;
+    await insert('ingest_stream_ends', [{ nats: natsId, stream, generation: 1, since }]);
+    await times(2, look);
+    expect(await found(stream)).toEqual(['lost_in_the_stream 0 5']);
+  });
+
   it('is so at two looks: a server that is late at one has lost nothing', async () => {
     const stream = 'METRICS-f';
     const queue = (last: number): Queue => ({
@@ -310,7 +326,9 @@ describe('a stream that is shorter than it was', () => {
         replaced.push(...now.map(({ messages }) => String(messages)));
       },
     };
-    const processes = [0, 1].map(() => createStreamEnds({ clickhouse, nats, elapsed }));
+    const processes = [0, 1].map(() =>
+      createStreamEnds({ clickhouse, nats, elapsed, log: { warn: () => {} } }),
+    );
     const looks = async (last: number): Promise<void> => {
       for (const ends of processes) {
         await ends.begin();

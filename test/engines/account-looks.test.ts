@@ -98,7 +98,7 @@ const looksAt = (
   const look = createLook({
     ...{ bus, clickhouse, streams: [{ name, consumer }], ledger: { name: 'LEDGER', consumer } },
     ...{ stores, findOrphans },
-    ...{ nats, stop: stop.signal },
+    ...{ nats, log: { warn: () => {} }, stop: stop.signal },
   });
   return () => {
     aheadMs += 40_000;

@@ -159,7 +159,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
   const targets = createTargets(deps, clickhouse, streams, stop.signal);
   const ofLooks = forLooks(clickhouse);
   const look = createLook({
-    ...{ bus, clickhouse: ofLooks, stop: stop.signal },
+    ...{ bus, clickhouse: ofLooks, log, stop: stop.signal },
     streams: streams.accounted,
     ledger: streams.ledger,
     stores: createStoreLook(createTargets(deps, ofLooks, streams, stop.signal)),
