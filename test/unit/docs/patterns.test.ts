@@ -94,6 +94,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'transfer/samples.ts /^(?:[0-9a-f]{32}|[0-9a-f]{64})$/i',
   ],
   'the engine quotes a few characters of what it cannot parse': ['ingress/push/decode.ts /position (\\d+)/'],
+  'NATS words the refusal of a stream, whose name is in the settings': ['bus/nats-fault.ts /\\((\\d+)\\)$/'],
   'an address of a socket, or one that was parsed as an address': ['wire/otlp/resource-row.ts /^::ffff:/i'],
   'an address of a socket, or the name in a Host, whose field the server cuts at 16 KiB': [
     'metadata/console/transport.ts /^(::ffff:)?127\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}$/',
