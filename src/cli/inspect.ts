@@ -56,6 +56,8 @@ const furtherTerms = ['repeated', 'lost', 'stuck', 'unrecorded'] as const;
 
 const balances = balancesAnswer.extend({
   items: z.array(accountSchema.extend({ differences: z.array(z.unknown()) })),
+  // A metadata of an earlier version does not answer it.
+  truncated: balancesAnswer.shape.truncated.default(false),
 });
 type Balances = z.output<typeof balances>['items'];
 

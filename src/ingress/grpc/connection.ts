@@ -35,6 +35,8 @@ const noticeMs = 10_000;
 /** After the last call of an ending connection, and after the reset of a call. */
 const lastMs = 2000;
 
+const isOfGo = ({ 'user-agent': agent = '' }: IncomingHttpHeaders): boolean => agent.includes('grpc-go/');
+
 /** Why the receiver ends a connection with all that is open on it, and the code of its GOAWAY. */
 const endCodes = {
   flood: constants.NGHTTP2_ENHANCE_YOUR_CALM,
@@ -91,10 +93,11 @@ export class Connection {
   /** When the end comes at the latest, once the connection has begun to end. */
   private closesBy: number | undefined;
   private isNoticed = false;
-  /** Whether a call has ended without a reset; and the last error of a call. */
+  /** Whether a call of grpc-go has ended without a reset; and the last error of a call. */
   private hasServed = false;
   private lastError: Error | undefined;
   private closedAt: number | undefined;
+  private isCut = false;
 
   constructor(
     session: ServerHttp2Session,
@@ -148,7 +151,7 @@ export class Connection {
       this.idleSince = now;
       // A reset may have the code NO_ERROR, too.
       const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
-      if (!isReset) this.hasServed = true;
+      if (!isReset && isOfGo(headers)) this.hasServed = true;
       if (isReset && !this.resets.spend(now)) this.destroy('flood');
     });
     void this.events.serve(stream, headers, fields, this).finally(() => {
@@ -156,7 +159,7 @@ export class Connection {
     });
   }
 
-  /** Whether the connection has served calls, and this error of it has cut none. */
+  /** Whether the connection has served calls of grpc-go, and this error of it has cut none. */
   isAfterCalls(error: Error): boolean {
     return this.hasServed && this.lastError !== error;
   }
@@ -216,7 +219,12 @@ export class Connection {
 
   /** Looks after its times. */
   sweep(now: number, { headersTimeoutMs, idleTimeoutMs }: ConnectionLimits): void {
-    if (this.session.destroyed) return;
+    if (this.session.destroyed) {
+      // Node says that the session has closed only once its socket has, which a client may hold open.
+      if (!this.isCut) cutLater(this.socket);
+      this.isCut = true;
+      return;
+    }
     if (this.isUnread(now)) {
       this.destroy('stalled');
       this.socket.destroy();

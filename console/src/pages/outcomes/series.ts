@@ -126,21 +126,21 @@ export const reasonCounts = (of: readonly Pick<Bucket, 'dropped' | 'refusals'>[]
   return words;
 };
 
-type Further = Readonly<Record<(typeof furtherTerms)[number], number>>;
+type Further = Readonly<Record<(typeof furtherTerms)[number] | 'dead_lettered', number>>;
 
-/** What became of all items of a time: by outcome, and by the further terms of their accounts. */
+/** What became of all items of a time: by outcome, and by the further terms of their accounts. A lost dead letter is lost alone. */
 export const sentenceOf = (sums: Charts['sums'], accounts: readonly Further[], beside: Refusals): string => {
-  const further = furtherTerms
-    .map((term) => [term, accounts.reduce((sum, { [term]: items }) => sum + items, 0)] as const)
-    .filter(([, items]) => items > 0);
-  const total = [...sums, ...further].reduce((sum, [, items]) => sum + items, 0);
-  if (total === 0) return `No items were settled in this time${besideText(beside)}.`;
+  const sumOfAll = (term: keyof Further): number => accounts.reduce((sum, each) => sum + each[term], 0);
+  const further = furtherTerms.map((key) => [key, sumOfAll(key)] as const).filter(([, sum]) => sum > 0);
   const of = (key: string): number => sums.find(([each]) => each === key)?.[1] ?? 0;
+  const letters = Math.min(of('dead_lettered'), sumOfAll('dead_lettered'));
+  const total = [...sums, ...further].reduce((sum, [, items]) => sum + items, letters - of('dead_lettered'));
+  if (total === 0) return `No items were settled in this time${besideText(beside)}.`;
   const dropped = sums.filter(([key, items]) => key !== 'stored' && key !== 'dead_lettered' && items > 0);
   const all = dropped.reduce((sum, [, items]) => sum + items, 0);
   const most = dropped[0] === undefined ? '' : `, most by ${dropped[0][0]} (${numberText(dropped[0][1])})`;
   const rest = further.map(([term, items]) => `, ${numberText(items)} ${term}`).join('');
-  return `${numberText(total)} items: ${percentText(of('stored') / total)} stored, ${numberText(all)} dropped${most}, ${numberText(of('dead_lettered'))} dead-lettered${rest}${besideText(beside)}.`;
+  return `${numberText(total)} items: ${percentText(of('stored') / total)} stored, ${numberText(all)} dropped${most}, ${numberText(letters)} dead-lettered${rest}${besideText(beside)}.`;
 };
 
 export type Charts = {

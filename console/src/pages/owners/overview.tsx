@@ -34,7 +34,7 @@ const counted = [
 const shownOf = (minutes: Activity['minutes']) => [
   ...counted,
   ...furtherTerms
-    .filter((term) => minutes.some((minute) => minute[term] !== 0))
+    .filter((term) => minutes.some((minute) => minute[term] > 0))
     .map((term) => [term, term] as const),
 ];
 

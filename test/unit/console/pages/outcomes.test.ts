@@ -114,7 +114,10 @@ describe('the sentence of the outcomes', () => {
   const refused = (requests: number, items: number) => [
     { refusals: [{ kind: 'refused' as const, reason: 'metrics_empty', requests, items }] },
   ];
-  const term = (given: object) => ({ ...{ repeated: 0, lost: 0, stuck: 0, unrecorded: 0 }, ...given });
+  const term = (given: object) => ({
+    ...{ dead_lettered: 0, repeated: 0, lost: 0, stuck: 0, unrecorded: 0 },
+    ...given,
+  });
 
   // A loss that the sentence leaves out makes all that was received look stored or dropped.
   it('has every item that was received, also those that are in no outcome', () => {
@@ -127,6 +130,13 @@ describe('the sentence of the outcomes', () => {
     );
     expect(sentenceOf([], [term({ lost: 7 })], [])).toBe(
       '7 items: 0% stored, 0 dropped, 0 dead-lettered, 7 lost.',
+    );
+  });
+
+  it('has a dead letter that was lost once', () => {
+    const account = term({ dead_lettered: 100, lost: 400 });
+    expect(sentenceOf([['dead_lettered', 500]], [account], [])).toBe(
+      '500 items: 0% stored, 0 dropped, 100 dead-lettered, 400 lost.',
     );
   });
 

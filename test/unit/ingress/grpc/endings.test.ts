@@ -11,6 +11,7 @@ import {
   type Frame,
   flags,
   frame,
+  literal,
   settings,
   streamOf,
   types,
@@ -92,6 +93,19 @@ describe.each(Object.entries(ways))('over %s', (_, way) => {
       await (draining ?? door.drain());
     },
   );
+
+  it('a client that never closes its side does not keep its connection', async () => {
+    const { door: doorOptions, client: clientOptions } = way();
+    const door = await openDoor({ ...doorOptions, limits: { idleTimeoutMs: 200 } });
+    const client = await connectRaw(door, clientOptions);
+    client.raw.socket.removeAllListeners('end');
+    await client.acknowledgeSettings();
+    client.raw.send(callFrames(1));
+    await client.answered(1);
+    await client.acknowledgePing();
+    await waitFor('the connection is closed', boundMs, async () => (await door.connections()) === 0);
+    await door.drain();
+  });
 
   it('the notice of the end comes after SETTINGS, also where the client has just connected', async () => {
     const { door: doorOptions, client: clientOptions } = way();
@@ -192,12 +206,13 @@ describe.each(Object.entries(ways))('over %s', (_, way) => {
 const farewell = frame(types.goaway, 0, 0, Buffer.from([0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]));
 
 describe('the last GOAWAY of a client of Go', () => {
-  const afterCall = async (): Promise<{ door: Door; client: RawHttp2 }> => {
+  const ofGo = literal('user-agent', 'OTel OTLP Exporter Go/1.47.0 grpc-go/1.77.0');
+  const afterCall = async (agent = ofGo): Promise<{ door: Door; client: RawHttp2 }> => {
     const door = await openDoor();
     opened.push(() => door.drain());
     const client = await connectRaw(door, {});
     await client.acknowledgeSettings();
-    client.raw.send(callFrames(1));
+    client.raw.send(callFrames(1, Buffer.concat([callFields(), agent])));
     await client.answered(1);
     return { door, client };
   };
@@ -207,6 +222,13 @@ describe('the last GOAWAY of a client of Go', () => {
     client.raw.send(farewell);
     await client.raw.ended;
     expect(await door.ended('malformed')).toBe(0);
+  });
+
+  it('counts as malformed from any other client', async () => {
+    const { door, client } = await afterCall(literal('user-agent', 'grpc-java-netty/1.70.0'));
+    client.raw.send(farewell);
+    await client.raw.ended;
+    expect(await door.ended('malformed')).toBe(1);
   });
 
   it('counts as malformed where it cuts a call', async () => {
