@@ -9,6 +9,9 @@ export const differenceSchema = contract.differenceSchema.extend({ kind: z.strin
 
 export type Difference = z.output<typeof differenceSchema>;
 
+/** Terms of an account that are rarely anything else than 0: shown where they are. */
+export const furtherTerms = ['repeated', 'lost', 'stuck', 'unrecorded'] as const;
+
 /** `10 = 9 stored + 1 dropped + 0 dead-lettered`: the terms that are not 0, after those that always stand. */
 export const equationText = (terms: Terms): string => {
   const always = [
@@ -17,10 +20,7 @@ export const equationText = (terms: Terms): string => {
     [terms.dead_lettered, 'dead-lettered'],
   ] as const;
   const others = [
-    [terms.repeated, 'repeated'],
-    [terms.lost, 'lost'],
-    [terms.stuck, 'stuck'],
-    [terms.unrecorded, 'unrecorded'],
+    ...furtherTerms.map((term) => [terms[term], term] as const),
     [terms.in_flight, 'in flight'],
   ] as const;
   const shown = [...always, ...others.filter(([items]) => items !== 0)];

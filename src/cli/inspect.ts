@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { accountSchema } from '../metadata/answers/account.ts';
 import { activity } from '../metadata/answers/activity.ts';
-import { balancesAnswer } from '../metadata/answers/outcomes.ts';
 import { cardinalityAnswer, storesAnswer, tableAnswer } from '../metadata/answers/stores.ts';
 import { counted } from '../model/counted.ts';
 import { explain } from '../model/reasons.ts';
 import { daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
+import { furtherTerms } from './differences.ts';
+import { accountsAnswer } from './ledger.ts';
 import type { SubjectOptions } from './options.ts';
 import {
   addJsonOption,
@@ -51,15 +51,7 @@ export const limitField = ({ name, limit, used }: Activity['limits'][number]): [
   return [name.replaceAll('_', ' '), `${count} of ${limit ?? 'any number'}`];
 };
 
-/** Terms of the account that are rarely anything else than 0. */
-const furtherTerms = ['repeated', 'lost', 'stuck', 'unrecorded'] as const;
-
-const balances = balancesAnswer.extend({
-  items: z.array(accountSchema.extend({ differences: z.array(z.unknown()) })),
-  // A metadata of an earlier version does not answer it.
-  truncated: balancesAnswer.shape.truncated.default(false),
-});
-type Balances = z.output<typeof balances>['items'];
+type Balances = z.output<typeof accountsAnswer>['items'];
 
 /** How often each reason was the outcome of an item, a refusal or the loss of a value, in words. */
 const countsOf = (accounts: Balances): Map<string, string> => {
@@ -154,7 +146,7 @@ const registerActivity = (program: Command): void => {
     if (options.json) return printAnswer(answered, options, () => undefined);
     const owner = subject.kind === 'data_id' ? { data_id: id } : { app_id: id };
     const path = `/api/v1/outcomes${queryText({ ...owner, since: momentArgument('1d') })}`;
-    const { value } = await client.ask(balances, 'GET', path);
+    const { value } = await client.ask(accountsAnswer, 'GET', path);
     printAnswer(answered, options, (shown) => printActivity(shown, value.items));
   });
 };

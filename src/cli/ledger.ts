@@ -6,7 +6,7 @@ import { counted } from '../model/counted.ts';
 import { applicationPipelines, isOfApplications, type Pipeline } from '../model/signals.ts';
 import { sumOf } from '../model/sums.ts';
 import { adminClient } from './client.ts';
-import { differenceSchema, differenceText, equationText, verdictText } from './differences.ts';
+import { differenceSchema, differenceText, equationText, furtherTerms, verdictText } from './differences.ts';
 import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
@@ -32,13 +32,14 @@ import {
 
 const balanceSchema = accountSchema.extend({ differences: z.array(differenceSchema) });
 
-const answerSchema = balancesAnswer.extend({
+/** The answer with the accounts, of this and of earlier versions. */
+export const accountsAnswer = balancesAnswer.extend({
   items: z.array(balanceSchema),
   // A metadata of an earlier version does not answer it.
   truncated: balancesAnswer.shape.truncated.default(false),
 });
 
-type Answer = z.output<typeof answerSchema>;
+type Answer = z.output<typeof accountsAnswer>;
 type Balance = z.output<typeof balanceSchema>;
 type Kind = Balance['refusals'][number]['kind'];
 
@@ -163,10 +164,7 @@ const reasonLines = (balance: Balance): string[] => {
   });
 };
 
-/** The further terms of an account; each has a column where an owner has some, so that a row adds up as it is shown. */
-const furtherTerms = ['repeated', 'lost', 'stuck', 'unrecorded'] as const;
-
-/** The table of several accounts: its head and its rows. */
+/** The table of several accounts: its head and its rows. A further term has a column where an owner has some, so that a row adds up as it is shown. */
 export const accountsTable = (
   items: readonly Balance[],
   by: By | undefined,
@@ -257,7 +255,7 @@ const ledger = async (options: LedgerOptions): Promise<void> => {
     group: byReason ? 'reason' : undefined,
   });
   const client = adminClient();
-  const answered = await client.ask(answerSchema, 'GET', `/api/v1/outcomes${query}`);
+  const answered = await client.ask(accountsAnswer, 'GET', `/api/v1/outcomes${query}`);
   if (answered.value.items.length === 0) await requireOwner(client, options);
   printAnswer(answered, options, (answer) => {
     if (byReason) return printBuckets(answer);

@@ -12,6 +12,7 @@ import { BookHistory, firstMinute, type SettledRow } from '../support/account/bo
 import { distinctLines, newestLines, plainBooks, standingIn } from '../support/account/plain-books.ts';
 import { randomOf, shuffled } from '../support/otlp/plain/mutations.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { insertRows } from '../support/stack/insert-rows.ts';
 
 const historyCount = 300;
 const read = 40;
@@ -267,10 +268,7 @@ describe('the books as ClickHouse gives them', () => {
       ...{ pipeline: 'traces', data_id: 0, app_id: 1, ordinal: -1, redrive: 0, minute, received: 4 },
       ...{ outcomes: { stored: 4 }, at: firstMinute, book: 1 },
     };
-    const insertOne = (table: string, rows: readonly object[]) =>
-      clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
-        Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
-      ]);
+    const insertOne = (table: string, rows: readonly object[]) => insertRows(clickhouse, table, rows);
     await insertOne('ingest_settled', settled);
     const heads = { ...published, app_id: 0, items: 0 };
     await insertOne('ingest_published', [

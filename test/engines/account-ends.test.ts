@@ -1,21 +1,19 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
-import { headers as newHeaders } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import type { Queue } from '../../src/account/compare.ts';
 import { createLook, type Look } from '../../src/account/look.ts';
 import { createStreamEnds } from '../../src/account/stream-ends.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { serialHeader } from '../../src/bus/message-headers.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { pointPayload } from '../support/push/point-messages.ts';
+import { itemsPerMessage, publishBooked, silentStores } from '../support/account/looks.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { insertRows } from '../support/stack/insert-rows.ts';
 import { waitFor } from '../support/wait.ts';
 
 const dataId = 1_500_001;
-const itemsPerMessage = 2;
 const consumer = 'c';
 const minute = 60 * Math.floor(Date.now() / 60_000);
 
@@ -64,14 +62,7 @@ const nats = { id: async () => natsId, lastLife: async () => lastLife };
 const looksAt = (name: string): Look => {
   const look = createLook({
     ...{ bus, clickhouse, streams: [{ name, consumer }], ledger: { name: 'LEDGER', consumer } },
-    stores: {
-      look: async () => ({
-        ...{ differences: [], compared: [], isLeftOut: () => false },
-        ...{ waitedMs: 0, readMs: 0, isNextSoon: false },
-      }),
-      unrecorded: async () => ({ rows: new Map(), waitedMs: 0 }),
-    },
-    findOrphans: async () => [],
+    ...{ stores: silentStores, findOrphans: async () => [] },
     ...{ nats, log: { warn: () => {} }, stop: stop.signal },
   });
   return () => {
@@ -86,19 +77,11 @@ const times = async (count: number, look: Look): Promise<void> => {
 
 /** Publishes messages of a life with the serials from 1 on. */
 const publish = async (stream: string, life: number, count: number, from = 1): Promise<void> => {
-  for (let serial = from; serial < from + count; serial++) {
-    const of = { dataId, table: 't', rows: itemsPerMessage, base: 1_000 * life + serial };
-    const headers = newHeaders();
-    headers.set(serialHeader, `${life}.${serial}.${minute / 60}`);
-    headers.set('Tidemark-Envelope', '1');
-    await bus.js.publish(`${stream}.0`, pointPayload(of, Buffer.from('ab')), { headers });
-  }
+  for (let serial = from; serial < from + count; serial++)
+    await publishBooked(bus, stream, { dataId, life, serial, minute, base: 1_000 * life + serial });
 };
 
-const insert = (table: string, rows: readonly object[]) =>
-  clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
-    Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
-  ]);
+const insert = (table: string, rows: readonly object[]) => insertRows(clickhouse, table, rows);
 
 /** A settled message: its sequence, and its serial in its life. */
 type Place = readonly [sequence: number, serial: number];

@@ -1,19 +1,17 @@
 import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
-import { headers as newHeaders } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { closeDifferences, readDifferences } from '../../src/account/difference-table.ts';
 import { createLook, type Look, type LookDependencies } from '../../src/account/look.ts';
 import { createStoreLook } from '../../src/account/store-look.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { serialHeader } from '../../src/bus/message-headers.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { createQuestdbSql } from '../../src/stores/questdb/sql.ts';
-import { pointPayload } from '../support/push/point-messages.ts';
+import { itemsPerMessage, publishBooked, silentStores } from '../support/account/looks.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { insertRows } from '../support/stack/insert-rows.ts';
 
 const dataId = 1_500_001;
-const itemsPerMessage = 2;
 const consumer = 'c';
 const minute = 60 * Math.floor(Date.now() / 60_000);
 
@@ -82,14 +80,6 @@ const nats: LookDependencies['nats'] = { id: async () => undefined, lastLife: as
 
 type GivenTo = Partial<Pick<LookDependencies, 'stores' | 'findOrphans'>>;
 
-const silentStores: LookDependencies['stores'] = {
-  look: async () => ({
-    ...{ differences: [], compared: [], isLeftOut: () => false },
-    ...{ waitedMs: 0, readMs: 0, isNextSoon: false },
-  }),
-  unrecorded: async () => ({ rows: new Map(), waitedMs: 0 }),
-};
-
 /** Looks at one stream every 40 seconds. Unless others are given, its stores say nothing. */
 const looksAt = (
   name: string,
@@ -111,26 +101,15 @@ const recordOf = (stream: string, serial: number): number => 10_000 * (lives[str
 
 /** Publishes messages of an owner with these serials. */
 const publish = async (stream: string, serials: readonly number[], ofOwner = dataId): Promise<void> => {
-  const send = async (serial: number): Promise<void> => {
-    const base = recordOf(stream, serial);
-    const payload = pointPayload(
-      { dataId: ofOwner, table: 't', rows: itemsPerMessage, base },
-      Buffer.from('ab'),
-    );
-    const headers = newHeaders();
-    headers.set(serialHeader, `${lives[stream]}.${serial}.${minute / 60}`);
-    headers.set('Tidemark-Envelope', '1');
-    await bus.js.publish(`${stream}.0`, payload, { headers });
-  };
+  const life = lives[stream] ?? 0;
+  const send = (serial: number): Promise<void> =>
+    publishBooked(bus, stream, { dataId: ofOwner, life, serial, minute, base: recordOf(stream, serial) });
   const together = 200;
   for (let at = 0; at < serials.length; at += together)
     await Promise.all(serials.slice(at, at + together).map(send));
 };
 
-const insert = (table: string, rows: readonly object[]) =>
-  clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
-    Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
-  ]);
+const insert = (table: string, rows: readonly object[]) => insertRows(clickhouse, table, rows);
 
 /** The publishers' book has this many messages of the stream. */
 const book = (stream: string, messages: number, ofOwner = dataId) =>

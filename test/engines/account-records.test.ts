@@ -9,6 +9,7 @@ import { countedBase, hashedBase } from '../../src/model/uid.ts';
 import { minuteText, momentText } from '../../src/outcomes/times.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { insertRows } from '../support/stack/insert-rows.ts';
 import { waitFor } from '../support/wait.ts';
 
 const stream = 'METRICS';
@@ -31,10 +32,7 @@ afterAll(async () => {
   await engines?.stop();
 });
 
-const insert = (table: string, rows: readonly object[]) =>
-  clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
-    Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
-  ]);
+const insert = (table: string, rows: readonly object[]) => insertRows(clickhouse, table, rows);
 
 type Message = { readonly life: number; readonly counter: number };
 

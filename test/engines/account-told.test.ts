@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readToldLosses, readToldStreams } from '../../src/account/told-doubtful.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { insertRows } from '../support/stack/insert-rows.ts';
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
@@ -15,10 +16,7 @@ afterAll(async () => {
   await engines?.stop();
 });
 
-const insert = (table: string, rows: readonly object[]): Promise<number> =>
-  clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
-    Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
-  ]);
+const insert = (table: string, rows: readonly object[]) => insertRows(clickhouse, table, rows);
 
 const now = Math.floor(Date.now() / 1000);
 const minute = Math.floor(now / 60) * 60 - 300;

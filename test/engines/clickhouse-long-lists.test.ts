@@ -4,6 +4,7 @@ import { readOutlines } from '../../src/account/outlines.ts';
 import { readUsage } from '../../src/outcomes/usage.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { insertRows } from '../support/stack/insert-rows.ts';
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
@@ -17,10 +18,7 @@ afterAll(async () => {
   await engines?.stop();
 });
 
-const insert = (table: string, rows: readonly object[]): Promise<number> =>
-  clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
-    Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
-  ]);
+const insert = (table: string, rows: readonly object[]) => insertRows(clickhouse, table, rows);
 
 const now = Math.floor(Date.now() / 60_000) * 60;
 const numbers = (count: number, first: number, step = 1): number[] =>

@@ -11,8 +11,9 @@ import { compareStores, type StoreComparison } from '../../account/store-compare
 import { createStoreLook } from '../../account/store-look.ts';
 import type { NatsIdentity } from '../../account/stream-ends.ts';
 import type { Bus } from '../../bus/connection.ts';
+import { unlessMissing } from '../../bus/nats-fault.ts';
 import { restoredKey } from '../../bus/stream-snapshot.ts';
-import { isStreamMissing, readStream } from '../../bus/stream-state.ts';
+import { readStream } from '../../bus/stream-state.ts';
 import { ofInstance } from '../../config/instance-streams.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import type { Orphan, Orphans } from '../../dead-letters/orphans.ts';
@@ -102,10 +103,7 @@ const createTargets = (
 /** Its bucket of counters is as old as its folder. One that was restored, or is made again, counts as another NATS. */
 const natsOf = ({ bus, records: { system } }: AccountDependencies): NatsIdentity => ({
   id: async () => {
-    const state = await readStream(bus, `KV_${buckets.system}`).catch((error: unknown) => {
-      if (isStreamMissing(error)) return undefined;
-      throw error;
-    });
+    const state = await unlessMissing(readStream(bus, `KV_${buckets.system}`));
     if (state === undefined) return undefined;
     const { created, config } = state.stream;
     return `${created} ${config.metadata?.[restoredKey] ?? ''}`.trim();

@@ -52,8 +52,8 @@ export const mergedSources = (reports: readonly Report[], sources: readonly Sour
 
 type Balance = Answer<'/api/v1/outcomes'>['items'][number];
 
-/** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first; `lost`: or stuck, or unrecorded. */
 const columns = ['received', 'stored', 'dropped', 'lost'] as const;
+/** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first; `lost`: or stuck, or unrecorded. */
 export type Hour = Readonly<Record<(typeof columns)[number], Counts>>;
 export type Counts = { sum: number; minutes: number[] };
 
