@@ -27,6 +27,7 @@ import { firstDelivery } from '../support/outcomes/deliveries.ts';
 import { encodePoints } from '../support/push/encode-points.ts';
 import { contextWith, sourceWith } from '../support/push/source.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { untilApplied } from '../support/until-applied.ts';
 
 const dayMs = 86_400_000;
 const today = Math.floor(Date.now() / dayMs);
@@ -105,6 +106,7 @@ const createPoints = async (layout: Layout): Promise<Owner> => {
       await expect.poll(count).toBe(before + 1);
     },
     remove: async (at) => {
+      await untilApplied({ query: (text) => sql.exec(text) });
       const own = `SELECT * FROM "${table}"`;
       await sql.exec(`CREATE TABLE "kept_${id}" AS (${own} WHERE timestamp != ${at}000)`);
       const kept = (await sql.exec(`SELECT count() FROM "kept_${id}"`)).dataset[0]?.[0];
