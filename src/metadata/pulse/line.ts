@@ -34,6 +34,8 @@ export type LineSources = {
   readonly accountWhy: string | undefined;
   /** Since when the looks at the account fail, ms since the epoch. */
   readonly notKnownSince: number | undefined;
+  /** Lines of both books wait in LEDGER unread. */
+  readonly isLedgerBehind: boolean;
 };
 
 const rounded = (value: number): number => Number(value.toPrecision(4));
@@ -260,25 +262,6 @@ const totalsOf = ({ ingress, legs }: Sums): Line['totals'] => {
   };
 };
 
-/** Longer than the writes of LEDGER rest (`pipelines/ledger.yaml`) and an insert takes: its lines of both books are not read now. */
-const ledgerSecondsMax = 30;
-
-/** Nothing is known of a LEDGER that is missing, or was not read for longer than its figures count. */
-const ledgerReadSecondsMax = 60;
-
-export const isLedgerBehind = (trend: StreamTrend | undefined): boolean =>
-  trend === undefined ||
-  trend.readSecondsAgo > ledgerReadSecondsMax ||
-  (trend.messages > 0 && trend.oldestAgeSeconds > ledgerSecondsMax);
-
-/** Since when lines of both books wait in LEDGER unread, ms since the epoch; undefined where they are read. */
-export const ledgerBehindSince = (trend: StreamTrend | undefined, nowMs: number): number | undefined => {
-  if (!isLedgerBehind(trend)) return undefined;
-  if (trend === undefined) return nowMs;
-  const waited = trend.messages > 0 ? trend.oldestAgeSeconds : 0;
-  return nowMs - 1_000 * (trend.readSecondsAgo + waited);
-};
-
 /** An account that adds up is known to only while the lines of both books are read. */
 const shownAccount = (account: HourAccount, isBehind: boolean): Line['account'] => ({
   since: account.since,
@@ -291,14 +274,13 @@ const shownAccount = (account: HourAccount, isBehind: boolean): Line['account'] 
 
 /** The line with its rates, and what is wrong with it. */
 export const drawLine = (sources: LineSources): Line => {
-  const { nowMs, isConnected, instances, account, accountWhy } = sources;
+  const { nowMs, isConnected, instances, account, accountWhy, isLedgerBehind } = sources;
   // Without the connection nobody is heard, which says nothing about the processes.
   const processes = sources.processes.map((each) => ({ ...each, isGone: each.isGone && isConnected }));
   const legs = legsOf(instances);
   const sums = sumsOf(processes);
   const streams = sources.streams.map(shownStream);
   const totals = totalsOf(sums);
-  const isBehind = isLedgerBehind(sources.streams.find(({ name }) => name === 'LEDGER')?.trend);
   return {
     at: nowMs / 1_000,
     nats_connected: isConnected,
@@ -309,7 +291,7 @@ export const drawLine = (sources: LineSources): Line => {
     streams,
     stores: [...sources.stores],
     processes: processes.map(shownProcess),
-    account: account === undefined ? null : shownAccount(account, isBehind),
+    account: account === undefined ? null : shownAccount(account, isLedgerBehind),
     account_why: accountWhy ?? null,
   };
 };

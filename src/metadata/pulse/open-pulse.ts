@@ -16,7 +16,8 @@ import type { Line, LineStore, ProcessWithSeries } from '../answers/line.ts';
 import type { Watch } from '../watch.ts';
 import { type Acts, createActs, shownActs } from './acts.ts';
 import { createHourAccount } from './hour-account.ts';
-import { drawLine, isLedgerBehind, ledgerBehindSince, shownProcess } from './line.ts';
+import { ledgerBehindSince, ledgerSecondsMax } from './ledger-gap.ts';
+import { drawLine, shownProcess } from './line.ts';
 import { createLive, type Live } from './live.ts';
 import { createProcesses, type Processes } from './processes.ts';
 
@@ -125,10 +126,13 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
   const figures = createMetadataFigures(metrics, acts.list);
   const pulse = startPulse({ ...options, role: 'metadata', figures });
   parts.add('pulse', () => pulse.stop());
+  const ledgerMax = ledgerSecondsMax(pipelines.ledger);
+  const behindSince = () => ledgerBehindSince(watch.trends.of('LEDGER'), ledgerMax, Date.now());
+  const isLedgerBehind = (): boolean => behindSince() !== undefined;
   const account = createHourAccount({
     ...options,
     state: accountState,
-    isLedgerBehind: () => isLedgerBehind(watch.trends.of('LEDGER')),
+    isLedgerBehind,
     now: Date.now,
     elapsed,
   });
@@ -152,6 +156,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
       account: read.account,
       accountWhy: read.why,
       notKnownSince: accountState().notKnownSince,
+      isLedgerBehind: isLedgerBehind(),
     });
   };
   let drawn: { readonly at: number; readonly line: Promise<Line> } | undefined;
@@ -168,7 +173,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
   return {
     line,
     processes: () => withSeries(processes),
-    ledgerBehindSince: () => ledgerBehindSince(watch.trends.of('LEDGER'), Date.now()),
+    ledgerBehindSince: behindSince,
     ...{ live, acts },
   };
 };

@@ -3,12 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lineShape } from '../../../../src/metadata/answers/line.ts';
 import { termsOf } from '../../../../src/metadata/pulse/hour-account.ts';
-import {
-  drawLine,
-  type LineSources,
-  ledgerBehindSince,
-  type SeenStream,
-} from '../../../../src/metadata/pulse/line.ts';
+import { drawLine, type LineSources, type SeenStream } from '../../../../src/metadata/pulse/line.ts';
 import { parseTopics } from '../../../../src/metadata/pulse/live-topics.ts';
 import type { SeenProcess } from '../../../../src/metadata/pulse/processes.ts';
 import type { StreamTrend } from '../../../../src/metadata/pulse/stream-trends.ts';
@@ -17,6 +12,7 @@ import { byPipeline } from '../../../../src/model/signals.ts';
 import type { Pulse } from '../../../../src/telemetry/pulse.ts';
 import { alarms } from '../../../support/deploy/dashboards.ts';
 import { ingressOf, pipelineOf, pulseOf } from '../../../support/pulses.ts';
+import { trendOf } from '../../../support/trends.ts';
 
 const seen = (role: SeenProcess['role'], fields: Partial<Pulse> = {}, isGone = false): SeenProcess => ({
   role,
@@ -28,26 +24,6 @@ const seen = (role: SeenProcess['role'], fields: Partial<Pulse> = {}, isGone = f
 
 const transferOf = (pipelines: NonNullable<Pulse['transfer']>['pipelines'], tables = {}): Partial<Pulse> => ({
   transfer: { pipelines, tables },
-});
-
-const trendOf = (name: string, fields: Partial<StreamTrend> = {}): StreamTrend => ({
-  name,
-  messages: 0,
-  bytes: 0,
-  bytesMax: 1_000,
-  ackPending: 0,
-  begin: 1,
-  oldestAgeSeconds: 0,
-  pending: 0,
-  redelivered: 0,
-  waitingPulls: 1,
-  copiesBehind: 0,
-  lastSequence: 1,
-  messagesInPerSecond: 0,
-  growthPerSecond: 0,
-  secondsToFull: undefined,
-  readSecondsAgo: 1,
-  ...fields,
 });
 
 const stream = (name: string, fields: Partial<StreamTrend> = {}): SeenStream => ({
@@ -76,6 +52,7 @@ const well: LineSources = {
   account: undefined,
   accountWhy: undefined,
   notKnownSince: undefined,
+  isLedgerBehind: false,
 };
 
 const codesOf = (changes: Partial<LineSources>): string[] =>
@@ -121,27 +98,12 @@ describe('the line', () => {
     expect(line.edges.filter(({ from, to }) => !ids.has(from) || !ids.has(to))).toEqual([]);
   });
 
-  it('says that the last hour is not known while lines of both books wait in LEDGER for longer than its writes rest', () => {
-    const addsUpOf = (streams: readonly SeenStream[], given = {}) =>
-      drawLine({ ...well, account: { ...hourAccount, ...given }, streams }).account?.adds_up;
-    const addsUp = (fields: Partial<StreamTrend>, given = {}) => addsUpOf([stream('LEDGER', fields)], given);
-    expect(addsUp({})).toBe(true);
-    expect(addsUp({ messages: 9, oldestAgeSeconds: 25 })).toBe(true);
-    expect(addsUp({ messages: 9, oldestAgeSeconds: 40 })).toBe(null);
-    expect(addsUp({ messages: 9, oldestAgeSeconds: 40 }, { addsUp: false })).toBe(false);
-    // Nothing is known of a LEDGER that is missing, or that NATS has not answered for.
-    expect(addsUpOf([{ ...stream('LEDGER'), isMissing: true, trend: undefined }])).toBe(null);
-    expect(addsUp({ readSecondsAgo: 61 })).toBe(null);
-  });
-
-  it('knows since when they wait', () => {
-    const since = (fields: Partial<StreamTrend>) => ledgerBehindSince(trendOf('LEDGER', fields), 1_000_000);
-    expect(since({})).toBe(undefined);
-    expect(since({ messages: 9, oldestAgeSeconds: 25 })).toBe(undefined);
-    // It was read five seconds ago.
-    expect(since({ messages: 9, oldestAgeSeconds: 40, readSecondsAgo: 5 })).toBe(955_000);
-    expect(since({ readSecondsAgo: 61 })).toBe(939_000);
-    expect(ledgerBehindSince(undefined, 1_000_000)).toBe(1_000_000);
+  it('says that the last hour is not known while lines of both books wait in LEDGER, unless it is wrong all the same', () => {
+    const addsUp = (isLedgerBehind: boolean, given = {}) =>
+      drawLine({ ...well, account: { ...hourAccount, ...given }, isLedgerBehind }).account?.adds_up;
+    expect(addsUp(false)).toBe(true);
+    expect(addsUp(true)).toBe(null);
+    expect(addsUp(true, { addsUp: false })).toBe(false);
   });
 
   it('divides the points among the streams of several instances by their messages', () => {
