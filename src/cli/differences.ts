@@ -53,7 +53,7 @@ export const differenceText = (difference: Difference): string => {
   if (kind === 'not_known' && items === 0 && stream === '')
     return `${name}: the books cannot be compared since ${timeText(from)}`;
   if (kind === 'not_known' && stream === 'LEDGER')
-    return `${name}: LEDGER is behind since ${timeText(from)}, newer items are not counted yet`;
+    return `${name}: LEDGER ${reason || 'is behind'} since ${timeText(from)}, newer items are not counted yet`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
   if (kind === 'not_known' && items === 0)

@@ -2354,7 +2354,7 @@ export interface components {
             until: number;
             /** @description False: an operator has closed it */
             is_open: boolean;
-            /** @description Why it was closed; empty where it was not */
+            /** @description Why it was closed; empty where it was not. Of `not_known` of LEDGER: `cannot be read` where the stream itself is not */
             reason: string;
         };
         OutcomeBucket: {

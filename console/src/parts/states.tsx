@@ -36,8 +36,8 @@ export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => v
 export const NotKnown = ({ since }: { since: number | null | undefined }) =>
   typeof since === 'number' && (
     <p class="state failed">
-      Not known since <Time at={since} seconds />: the books cannot be compared, or LEDGER is behind. Newer
-      items are not counted yet; <a href={href('/')}>Line</a> names the trouble.
+      Not known since <Time at={since} seconds />: the books cannot be compared, or LEDGER is behind or cannot
+      be read. Newer items are not counted yet; <a href={href('/')}>Line</a> names the trouble.
     </p>
   );
 

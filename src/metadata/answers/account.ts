@@ -3,6 +3,9 @@ import { differenceKinds } from '../../account/difference.ts';
 import { pipelines } from '../../model/signals.ts';
 import { count } from './parts.ts';
 
+/** The reason of the difference `not_known` of LEDGER where the stream is missing, or NATS does not answer for it. */
+export const unreadLedger = 'cannot be read';
+
 /** A difference in the answers of the admin API. */
 export const differenceSchema = z
   .strictObject({
@@ -19,7 +22,9 @@ export const differenceSchema = z
     from: count.meta({ description: 'Unix seconds: the first minute of the arrival' }),
     until: count.meta({ description: 'Unix seconds: the end of the last one' }),
     is_open: z.boolean().meta({ description: 'False: an operator has closed it' }),
-    reason: z.string().meta({ description: 'Why it was closed; empty where it was not' }),
+    reason: z.string().meta({
+      description: `Why it was closed; empty where it was not. Of \`not_known\` of LEDGER: \`${unreadLedger}\` where the stream itself is not`,
+    }),
   })
   .meta({ id: 'Difference' });
 

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { Account, DifferenceSum } from '../../account/accounts.ts';
 import type { AccountState } from '../account/account-watch.ts';
-import type { accountSchema, differenceSchema } from '../answers/account.ts';
+import { type accountSchema, type differenceSchema, unreadLedger } from '../answers/account.ts';
+import type { LedgerGap } from '../pulse/ledger-gap.ts';
 
 /** A difference as the API shows it. */
 export const shownDifference = ({
@@ -27,27 +28,27 @@ export const shownDifference = ({
   reason,
 });
 
-/** Since when the account is not known, ms since the epoch; undefined where it is. */
+/** Why the account is not known; both undefined where it is. */
 export type NotKnownSince = {
-  /** The books cannot be compared. */
+  /** Since when the books cannot be compared, ms since the epoch. */
   readonly looks: number | undefined;
-  /** Lines of both books wait in LEDGER: newer items are in no term. */
-  readonly ledger: number | undefined;
+  /** LEDGER does not bring the lines of both books: newer items are in no term. */
+  readonly ledger: LedgerGap | undefined;
 };
 
 type NotKnownDeps = {
   readonly account: { readonly state: AccountState };
-  readonly pulse: { ledgerBehindSince(): number | undefined };
+  readonly pulse: { ledgerGap(): LedgerGap | undefined };
 };
 
 export const notKnownSinceOf = ({ account, pulse }: NotKnownDeps): NotKnownSince => ({
   looks: account.state.notKnownSince,
-  ledger: pulse.ledgerBehindSince(),
+  ledger: pulse.ledgerGap(),
 });
 
 /** The earlier one in Unix seconds; null where the account is known. */
 export const shownSince = ({ looks, ledger }: NotKnownSince): number | null => {
-  const since = Math.min(looks ?? Number.POSITIVE_INFINITY, ledger ?? Number.POSITIVE_INFINITY);
+  const since = Math.min(looks ?? Number.POSITIVE_INFINITY, ledger?.since ?? Number.POSITIVE_INFINITY);
   return Number.isFinite(since) ? Math.floor(since / 1000) : null;
 };
 
@@ -59,15 +60,15 @@ export const notKnown = (
 ): z.output<typeof differenceSchema>[] =>
   (
     [
-      ['', looks],
-      ['LEDGER', ledger],
+      ['', looks, ''],
+      ['LEDGER', ledger?.since, ledger?.isUnread === true ? unreadLedger : ''],
     ] as const
-  ).flatMap(([stream, since]) => {
+  ).flatMap(([stream, since, reason]) => {
     if (since === undefined) return [];
     const from = Math.floor(since / 1000);
     return {
       ...({ kind: 'not_known', items: 0, messages: 0, stream, owners, from } as const),
-      ...{ until: Math.max(from, until), is_open: true, reason: '' },
+      ...{ until: Math.max(from, until), is_open: true, reason },
     };
   });
 

@@ -1,5 +1,5 @@
 import type { Pipelines } from '../../config/pipelines.ts';
-import type { StreamTrend } from './stream-trends.ts';
+import type { StreamTrends } from './stream-trends.ts';
 
 /** For the look at the stream, and the acks of an insert. */
 const slackMs = 5_000;
@@ -14,14 +14,19 @@ export const ledgerSecondsMax = ({
 /** Nothing is known of a LEDGER that is missing, or was not read for longer than its figures count. */
 const readSecondsMax = 60;
 
-/** Since when lines of both books wait in LEDGER unread, ms since the epoch; undefined where they are read. */
-export const ledgerBehindSince = (
-  trend: StreamTrend | undefined,
+/** Why newer lines of both books are not read: since when, ms since the epoch, and whether LEDGER itself cannot be read. */
+export type LedgerGap = { readonly since: number; readonly isUnread: boolean };
+
+/** Undefined where the lines are read. */
+export const ledgerGap = (
+  trends: Pick<StreamTrends, 'of' | 'absentMs'>,
   secondsMax: number,
   nowMs: number,
-): number | undefined => {
-  if (trend === undefined) return nowMs;
+): LedgerGap | undefined => {
+  const trend = trends.of('LEDGER');
+  if (trend === undefined) return { since: nowMs - trends.absentMs('LEDGER'), isUnread: true };
   const waited = trend.messages > 0 ? trend.oldestAgeSeconds : 0;
-  if (trend.readSecondsAgo <= readSecondsMax && waited <= secondsMax) return undefined;
-  return nowMs - 1_000 * (trend.readSecondsAgo + waited);
+  const isUnread = trend.readSecondsAgo > readSecondsMax;
+  if (!isUnread && waited <= secondsMax) return undefined;
+  return { since: nowMs - 1_000 * (trend.readSecondsAgo + waited), isUnread };
 };

@@ -16,7 +16,7 @@ import type { Line, LineStore, ProcessWithSeries } from '../answers/line.ts';
 import type { Watch } from '../watch.ts';
 import { type Acts, createActs, shownActs } from './acts.ts';
 import { createHourAccount } from './hour-account.ts';
-import { ledgerBehindSince, ledgerSecondsMax } from './ledger-gap.ts';
+import { type LedgerGap, ledgerGap, ledgerSecondsMax } from './ledger-gap.ts';
 import { drawLine, shownProcess } from './line.ts';
 import { createLive, type Live } from './live.ts';
 import { createProcesses, type Processes } from './processes.ts';
@@ -26,8 +26,8 @@ export type PulseReads = {
   /** The line, drawn at most once a second. */
   line(): Promise<Line>;
   processes(): ProcessWithSeries[];
-  /** Since when lines of both books wait in LEDGER unread, ms since the epoch; undefined where they are read. */
-  ledgerBehindSince(): number | undefined;
+  /** Undefined where LEDGER brings the lines of both books. */
+  ledgerGap(): LedgerGap | undefined;
   readonly live: Live;
   readonly acts: Acts;
 };
@@ -127,8 +127,8 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
   const pulse = startPulse({ ...options, role: 'metadata', figures });
   parts.add('pulse', () => pulse.stop());
   const ledgerMax = ledgerSecondsMax(pipelines.ledger);
-  const behindSince = () => ledgerBehindSince(watch.trends.of('LEDGER'), ledgerMax, Date.now());
-  const isLedgerBehind = (): boolean => behindSince() !== undefined;
+  const ledgerGapNow = () => ledgerGap(watch.trends, ledgerMax, Date.now());
+  const isLedgerBehind = (): boolean => ledgerGapNow() !== undefined;
   const account = createHourAccount({
     ...options,
     state: accountState,
@@ -173,7 +173,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
   return {
     line,
     processes: () => withSeries(processes),
-    ledgerBehindSince: behindSince,
+    ledgerGap: ledgerGapNow,
     ...{ live, acts },
   };
 };

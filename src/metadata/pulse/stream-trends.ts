@@ -24,15 +24,19 @@ export type StreamTrends = {
   saw(stream: string, health: StreamHealth | undefined): void;
   /** Undefined for a stream that was not read yet. */
   of(stream: string): StreamTrend | undefined;
+  /** Ms since a stream that `of` does not have went missing, or since the start where it was never read. */
+  absentMs(stream: string): number;
 };
 
 /** Remembers a minute of readings of each stream. `elapsed` in ms, never a wall clock. */
 export const createStreamTrends = (elapsed: () => number): StreamTrends => {
   const readings = new Map<string, Reading[]>();
+  const absentAt = new Map<string, number>();
+  const startedAt = elapsed();
   return {
     saw: (stream, health) => {
       if (health === undefined) {
-        readings.delete(stream);
+        if (readings.delete(stream)) absentAt.set(stream, elapsed());
         return;
       }
       const at = elapsed();
@@ -65,5 +69,6 @@ export const createStreamTrends = (elapsed: () => number): StreamTrends => {
         readSecondsAgo: Math.max(0, Math.floor((elapsed() - at) / 1_000)),
       };
     },
+    absentMs: (stream) => elapsed() - (absentAt.get(stream) ?? startedAt),
   };
 };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { differenceText, joinedDays } from '../../../src/cli/differences.ts';
+import { unreadLedger } from '../../../src/metadata/answers/account.ts';
 
 const difference = {
   kind: 'not_counted',
@@ -28,6 +29,16 @@ describe('the text of a difference', () => {
   it('says of unrecorded items that a line or a record lacks, and not that they are stored', () => {
     expect(differenceText({ ...difference, kind: 'unrecorded', items: 3, messages: 1 })).toBe(
       `without a line or record: 3 items in 1 message of TRACES, ${period}`,
+    );
+  });
+
+  it('says of LEDGER whether it is behind or cannot be read', () => {
+    const ledger = { ...difference, kind: 'not_known', stream: 'LEDGER' };
+    expect(differenceText(ledger)).toBe(
+      'not known: LEDGER is behind since 2026-11-24 03:55:00Z, newer items are not counted yet',
+    );
+    expect(differenceText({ ...ledger, reason: unreadLedger })).toBe(
+      'not known: LEDGER cannot be read since 2026-11-24 03:55:00Z, newer items are not counted yet',
     );
   });
 
