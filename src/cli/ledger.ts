@@ -35,7 +35,8 @@ const balanceSchema = accountSchema.extend({ differences: z.array(differenceSche
 /** The answer with the accounts, of this and of earlier versions. */
 export const accountsAnswer = balancesAnswer.extend({
   items: z.array(balanceSchema),
-  // A metadata of an earlier version does not answer it.
+  // A metadata of an earlier version does not answer these.
+  not_known: z.array(differenceSchema).default([]),
   truncated: balancesAnswer.shape.truncated.default(false),
 });
 
@@ -216,7 +217,10 @@ type By = 'minute' | 'hour' | 'day';
 
 type LedgerOptions = JsonOption & OwnerOptions & PeriodOptions & SystemOption & { by?: By; byReason?: true };
 
-const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since, until }: Answer): Balance => ({
+const emptyOf = (
+  { dataId, appId }: OwnerOptions,
+  { not_known_since: since, not_known: differences }: Answer,
+): Balance => ({
   pipeline: dataId === undefined ? applicationPipelines[0] : 'metrics',
   data_id: dataId ?? 0,
   app_id: appId ?? 0,
@@ -231,15 +235,7 @@ const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since, unti
   unrecorded: 0,
   in_flight: 0,
   adds_up: since === null ? true : null,
-  differences:
-    since === null
-      ? []
-      : [
-          {
-            ...{ kind: 'not_known', items: 0, messages: 0, stream: '', owners: [dataId ?? appId ?? 0] },
-            ...{ from: since, until: Math.max(since, until), is_open: true, reason: '' },
-          },
-        ],
+  differences,
   refusals: [],
 });
 

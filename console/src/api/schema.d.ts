@@ -2303,6 +2303,24 @@ export interface components {
                 expires_at: number;
             };
         };
+        Difference: {
+            /** @enum {string} */
+            kind: "lost_in_the_stream" | "lost_by_the_engine" | "not_counted" | "stuck" | "orphan" | "missing_in_the_store" | "unrecorded" | "unmerged" | "not_known";
+            items: number;
+            messages: number;
+            /** @description Of `not_known`: empty while the books cannot be compared, LEDGER while their lines wait there */
+            stream: string;
+            /** @description Data ids or applications; none where the owner is not known */
+            owners: number[];
+            /** @description Unix seconds: the first minute of the arrival */
+            from: number;
+            /** @description Unix seconds: the end of the last one */
+            until: number;
+            /** @description False: an operator has closed it */
+            is_open: boolean;
+            /** @description Why it was closed; empty where it was not. Of `not_known` of LEDGER: `cannot be read` where the stream itself is not */
+            reason: string;
+        };
         Balance: {
             /** @enum {string} */
             pipeline: "metrics" | "traces" | "logs" | "otel_metrics";
@@ -2338,24 +2356,6 @@ export interface components {
                 requests: number;
                 items: number;
             }[];
-        };
-        Difference: {
-            /** @enum {string} */
-            kind: "lost_in_the_stream" | "lost_by_the_engine" | "not_counted" | "stuck" | "orphan" | "missing_in_the_store" | "unrecorded" | "unmerged" | "not_known";
-            items: number;
-            messages: number;
-            /** @description Of `not_known`: empty while the books cannot be compared, LEDGER while their lines wait there */
-            stream: string;
-            /** @description Data ids or applications; none where the owner is not known */
-            owners: number[];
-            /** @description Unix seconds: the first minute of the arrival */
-            from: number;
-            /** @description Unix seconds: the end of the last one */
-            until: number;
-            /** @description False: an operator has closed it */
-            is_open: boolean;
-            /** @description Why it was closed; empty where it was not. Of `not_known` of LEDGER: `cannot be read` where the stream itself is not */
-            reason: string;
         };
         OutcomeBucket: {
             /** @description Unix seconds: start of the minute, hour or day (UTC) */
@@ -6593,6 +6593,8 @@ export interface operations {
                         until: number;
                         /** @description Unix seconds: since when the books cannot be compared, or lines of them wait in LEDGER, so that newer items are in no term; else null */
                         not_known_since: number | null;
+                        /** @description Why, as the differences that each account has then; else none */
+                        not_known: components["schemas"]["Difference"][];
                         items: components["schemas"]["Balance"][];
                         /** @description There are more than 10000 items: these are the first, and those with an open difference */
                         truncated: boolean;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { pipelines } from '../../model/signals.ts';
-import { accountSchema, refusalsSchema } from './account.ts';
+import { accountSchema, differenceSchema, refusalsSchema } from './account.ts';
 import { count } from './parts.ts';
 
 /** Outcomes of one step of time, of all owners of a query together. */
@@ -36,6 +36,9 @@ export const balancesAnswer = z.strictObject({
     description:
       'Unix seconds: since when the books cannot be compared, or lines of them wait in LEDGER, so that newer items are in no term; else null',
   }),
+  not_known: z
+    .array(differenceSchema)
+    .meta({ description: 'Why, as the differences that each account has then; else none' }),
   items: z.array(accountSchema),
   truncated: z.boolean().meta({
     description: `There are more than ${accountsMax} items: these are the first, and those with an open difference`,

@@ -23,7 +23,7 @@ import {
   timeQuery,
 } from './queries.ts';
 import { reasonFilter } from './reason-filter.ts';
-import { notKnownSinceOf, shownAccount, shownSince } from './shown-account.ts';
+import { notKnown, notKnownSinceOf, shownAccount, shownSince } from './shown-account.ts';
 import { keptAccounts, outcomesCsv, shownBuckets } from './shown-outcomes.ts';
 
 const tag = 'Outcomes';
@@ -101,7 +101,9 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       const { dataId, appId } = ownerOf(query);
       await refuseUnknownOwner(records, query);
       const notKnownSince = notKnownSinceOf(deps);
-      const notKnown = shownSince(notKnownSince);
+      const not_known_since = shownSince(notKnownSince);
+      const owners = [dataId ?? appId ?? 0].filter((id) => id !== 0);
+      const not_known = notKnown(notKnownSince, until, owners);
       const end = endOfPeriod(query.until, now);
       const by = query.group === undefined ? query.by : stepOf({ since, end }, query.by);
       const filter = {
@@ -115,7 +117,7 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       const except = exceptOf(records, query);
       const { clickhouse } = outcomes;
       const [accounts, sums, streams] = await Promise.all([
-        query.group === undefined ? readOwnerAccounts(clickhouse, filter, by, notKnown === null) : [],
+        query.group === undefined ? readOwnerAccounts(clickhouse, filter, by, not_known_since === null) : [],
         query.group === undefined ? [] : readAccounts(clickhouse, { ...filter, except }, by, false),
         outcomes.inFlight(),
       ]);
@@ -134,7 +136,7 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
         ack_pending: ackPending,
       }));
       return {
-        body: { since, until, not_known_since: notKnown, items, truncated, buckets, in_flight: inFlight },
+        body: { since, until, not_known_since, not_known, items, truncated, buckets, in_flight: inFlight },
         csv: () => {
           if (truncated) throw tooManyForCsv(shown.length);
           return outcomesCsv(items, buckets);
