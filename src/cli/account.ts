@@ -8,7 +8,14 @@ import { isOfApplications, isStreamOfApplications } from '../model/signals.ts';
 import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
-import { type Difference, differenceSchema, differenceText, joinedDays, verdictText } from './differences.ts';
+import {
+  type Difference,
+  differenceSchema,
+  differenceText,
+  isOfAccount,
+  joinedDays,
+  verdictText,
+} from './differences.ts';
 import { addJsonOption, idArgument, type JsonOption, queryText } from './options.ts';
 import { nothing, printAnswer, printLine, printTable } from './output.ts';
 
@@ -30,11 +37,10 @@ const dayArgument = (text: string): string => {
 
 type AccountOptions = JsonOption & { stores?: true; owner?: number; day?: string };
 
-const ownerText = ({ stream, owners }: Difference): string => {
-  const [owner] = owners;
-  // The whole account is not known, not that of this owner.
-  if (owner === undefined || stream === '' || stream === 'LEDGER') return nothing;
-  return isStreamOfApplications(stream) ? `application ${owner}` : `data id ${owner}`;
+const ownerText = (difference: Difference): string => {
+  const [owner] = difference.owners;
+  if (owner === undefined || isOfAccount(difference)) return nothing;
+  return isStreamOfApplications(difference.stream) ? `application ${owner}` : `data id ${owner}`;
 };
 
 const showDifferences = async (options: AccountOptions): Promise<void> => {
@@ -99,7 +105,8 @@ const confirmClose = async (options: CloseOptions): Promise<void> => {
   const open = value.items.filter(
     (each) =>
       each.is_open &&
-      (options.kind === undefined || each.kind === options.kind) &&
+      !isOfAccount(each) &&
+      (options.kind === undefined ? each.kind !== 'not_known' : each.kind === options.kind) &&
       (options.stream === undefined || each.stream === options.stream) &&
       isOf(each, options),
   );

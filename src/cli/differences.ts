@@ -45,15 +45,18 @@ const textOfKind: Readonly<Record<string, string>> = {
   not_known: 'not known',
 };
 
+/** Of the whole account, and of no items: it ends by itself, and nobody can close it. */
+export const isOfAccount = ({ kind, items, stream }: Difference): boolean =>
+  kind === 'not_known' && items === 0 && (stream === '' || stream === 'LEDGER');
+
 /** A difference in one line: what, how much, where, when, and why it was closed. */
 export const differenceText = (difference: Difference): string => {
   const { kind, items, messages, stream, from, until, is_open: isOpen, reason } = difference;
   const name = textOfKind[kind] ?? kind;
-  // Of the books: a difference with a store names its stream.
-  if (kind === 'not_known' && items === 0 && stream === '')
-    return `${name}: the books cannot be compared since ${timeText(from)}`;
-  if (kind === 'not_known' && stream === 'LEDGER')
-    return `${name}: LEDGER ${reason || 'is behind'} since ${timeText(from)}, newer items are not counted yet`;
+  if (isOfAccount(difference))
+    return stream === ''
+      ? `${name}: the books cannot be compared since ${timeText(from)}`
+      : `${name}: LEDGER ${reason || 'is behind'} since ${timeText(from)}, newer items are not counted yet`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
   if (kind === 'not_known' && items === 0)

@@ -407,8 +407,17 @@ describe('while transfer is stopped', () => {
         async () => (await shown()).not_known_since !== null,
       );
       expect((await shown()).items).toEqual([{ received: 1, adds_up: null }]);
+      const idle = await stack.createReport('without items');
       const behind = /not known: LEDGER is behind since .*, newer items are not counted yet/;
       expect(await cli.text(`ledger --data-id ${id}`)).toMatch(behind);
+      const ofIdle = await cli.text(`ledger --data-id ${idle.data_source.mon_data_id}`);
+      expect(ofIdle).toMatch(behind);
+      expect(ofIdle).not.toContain('the books cannot be compared');
+      // No confirmation is asked for what cannot be closed.
+      for (const options of ['', '--kind not_known', '--yes'])
+        expect((await cli.run(`account close --data-id 0 --reason known ${options}`)).stderr).toMatch(
+          /LEDGER is not read, cannot be closed: it ends by itself once/,
+        );
       expect(await cli.text('ledger')).not.toMatch(/\byes\b/);
       expect(await cli.text('account')).toMatch(behind);
       expect(await cli.text(`activity ${id}`)).toMatch(

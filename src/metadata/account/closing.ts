@@ -37,6 +37,12 @@ export const nothingOpenText = (closing: Closing): string => {
     : `${ownerOfClosing(closing)} has no ${which}`;
 };
 
+/** Why a closing that finds nothing leaves a `not_known` open, which no table has: empty where it is of another kind. */
+export const endsByItselfText = ({ kind }: Closing): string =>
+  kind === undefined || kind === 'not_known'
+    ? '; that the books cannot be compared, or LEDGER is not read, cannot be closed: it ends by itself once NATS and ClickHouse answer metadata, and transfer has written what waits in LEDGER'
+    : '';
+
 /** What the audit notes of a closing: the owner as id, and each kind with its figures before and after. */
 export const notedClosing = (closing: Closing, closed: readonly FoundDifference[], reason: string) => {
   const sums = new Map<string, { items: number; messages: number }>();

@@ -5,7 +5,7 @@ import { closeDifferences, readDifferences } from '../../account/difference-tabl
 import { eventDayForm, eventDayFormText, eventDayOf } from '../../model/event-day.ts';
 import { Fault } from '../../model/fault.ts';
 import { applicationPipelines, ownerIds } from '../../model/signals.ts';
-import { notedClosing, nothingOpenText, openOf } from '../account/closing.ts';
+import { endsByItselfText, notedClosing, nothingOpenText, openOf } from '../account/closing.ts';
 import { whyLeftOut } from '../account/left-out.ts';
 import { comparedStores, differenceSchema, type storeItem } from '../answers/account.ts';
 import { fieldFault, notFound } from '../problem.ts';
@@ -15,7 +15,7 @@ import { shownStores } from './account-stores.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './queries.ts';
-import { notKnown, notKnownSinceOf, shownDifference } from './shown-account.ts';
+import { notKnown, notKnownSinceOf, shownDifference, shownSince } from './shown-account.ts';
 
 const tag = 'Account';
 const count = z.int();
@@ -87,7 +87,7 @@ const closeRequest = z
   })
   .meta({ examples: [{ data_id: 1500001, kind: 'lost_in_the_stream', reason: 'purged by hand' }] });
 
-const close = ({ outcomes }: ApiDeps): Endpoint =>
+const close = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
   endpoint({
     method: 'POST',
     path: '/api/v1/account/differences/close',
@@ -109,7 +109,8 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
       // After the differences: an owner of an installation that was restored without its record may have some.
       if (open.length === 0) {
         if ((dataId ?? appId) !== 0) await refuseUnknownOwner(records, body);
-        throw new Fault('permanent', 'not_found', nothingOpenText(closing));
+        const more = shownSince(notKnownSinceOf(deps)) === null ? '' : endsByItselfText(closing);
+        throw new Fault('permanent', 'not_found', `${nothingOpenText(closing)}${more}`);
       }
       await closeDifferences(outcomes.clickhouse, open, reason, author);
       note(notedClosing(closing, open, reason));
