@@ -102,15 +102,25 @@ const fillOrDiscard = async (
   });
 };
 
+/** What is in the backup and what is not, for its answer as JSON and in words. */
+const contentsOf = async (settings: Settings, { entries, copied }: BackedUp) => {
+  const { notCopied } = await import('./streams-backup/back-up.ts');
+  const missing = notCopied(settings, { entries, copied });
+  const fields: [string, string][] = [['copied', copied.join(', ')]];
+  if (missing.length > 0) fields.push(['not copied', missing.join(', ')]);
+  return { json: { streams: entries.map(plain), copied, not_copied: missing }, fields };
+};
+
 const backUpTo = async (settings: Settings, path: string, options: BackupOptions): Promise<void> => {
   const { createWholeFolder } = await import('./streams-backup/whole-folder.ts');
   const discard = await createWholeFolder(path);
   // What ClickHouse calls its copy must be new in its folder.
   const name = `${basename(path)}-${Date.now()}`;
-  const { entries, copied } = await fillOrDiscard(settings, { name, path, discard }, options);
-  await noteBackup(settings, copied);
-  if (options.json) return printJson({ folder: path, streams: entries.map(plain) });
-  printFields([['written to', path]]);
+  const made = await fillOrDiscard(settings, { name, path, discard }, options);
+  await noteBackup(settings, made.copied);
+  const { json, fields } = await contentsOf(settings, made);
+  if (options.json) return printJson({ folder: path, ...json });
+  printFields([['written to', path], ...fields]);
 };
 
 const backUpInto = async (settings: Settings, into: string, options: BackupOptions): Promise<void> => {
@@ -119,17 +129,19 @@ const backUpInto = async (settings: Settings, into: string, options: BackupOptio
   // Before the copy, which may need the room.
   const abandoned = keep === undefined ? [] : await removeAbandoned(into, new Date());
   const folder = await createNamedFolder(into, new Date());
-  const { entries, copied } = await fillOrDiscard(settings, folder, options);
+  const made = await fillOrDiscard(settings, folder, options);
   const path = await folder.finish();
-  await noteBackup(settings, copied);
+  await noteBackup(settings, made.copied);
   const kept = keep === undefined ? { removed: [], later: [] } : await keepNewest(into, keep, folder.name);
   for (const name of kept.later)
     sayLines(
       `tidemark: the time of ${join(into, name)} is after this backup, so --keep ignores it; remove it if the clock was ahead`,
     );
   const removed = [...abandoned, ...kept.removed];
-  if (options.json) return printJson({ folder: path, streams: entries.map(plain), removed });
-  printFields([['written to', path], ...removed.map((name): [string, string] => ['removed', name])]);
+  const { json, fields } = await contentsOf(settings, made);
+  if (options.json) return printJson({ folder: path, ...json, removed });
+  const ofRemoved = removed.map((name): [string, string] => ['removed', name]);
+  printFields([['written to', path], ...fields, ...ofRemoved]);
 };
 
 const runBackup = async (options: BackupOptions, command: Command): Promise<void> => {

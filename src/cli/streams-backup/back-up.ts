@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipelinesOf } from '../../config/instance-streams.ts';
+import { ofInstance, pipelinesOf } from '../../config/instance-streams.ts';
 import { questdbInstances, type Settings } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance, questdbPart } from '../../model/instances.ts';
@@ -120,6 +120,23 @@ export const backUpStreams = async (
 ): Promise<BackupEntry[]> => {
   const pipelines = pipelinesOf(settings);
   return withBus(settings, (bus) => takeBackup(bus, pipelines, folder, onStream, databases, options));
+};
+
+/**
+ * The databases that a backup with these parts lacks. The streams name further instances of QuestDB, too: this command may not know each
+ * one that has tables.
+ */
+export const notCopied = (
+  settings: Settings,
+  { entries, copied }: { entries: readonly Pick<BackupEntry, 'stream'>[]; copied: readonly string[] },
+): string[] => {
+  const ofPoints = ofInstance(pipelinesOf(settings).metrics.consumer.stream, '');
+  const streamed = entries.flatMap(({ stream }) =>
+    stream.startsWith(ofPoints) ? [stream.slice(ofPoints.length)] : [],
+  );
+  const instances = [...questdbInstances(settings).map(({ name }) => name), ...streamed];
+  const databases = new Set([...instances.map(questdbPart), 'clickhouse']);
+  return [...databases].filter((part) => !copied.includes(part));
 };
 
 /** What a backup copied: the streams and buckets, and the parts that are whole now, wherever they are. */
