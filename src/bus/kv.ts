@@ -5,7 +5,7 @@ import { parseJson } from '../model/json.ts';
 import { type BackOff, backOffMs } from '../runtime/back-off.ts';
 import type { Bus } from './connection.ts';
 import { requireLed } from './leader.ts';
-import { toFault, unlessMissing } from './nats-fault.ts';
+import { toFault, toFaultOfCopies, unlessMissing } from './nats-fault.ts';
 import type { WatchTrouble } from './watch-troubles.ts';
 
 /**
@@ -115,13 +115,16 @@ export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBu
           ttl: fleeting.ttlMs,
           max_bytes: fleeting.bytesMax,
         };
-  const open = (): Promise<KV> => guarded(() => new Kvm(bus.js).create(name, options));
+  const refused = (error: unknown): never => {
+    throw toFaultOfCopies(error, replicas, bus.nc);
+  };
+  const open = (): Promise<KV> => new Kvm(bus.js).create(name, options).catch(refused);
   // Another process may have created it at the same moment, with a definition of its own: it exists by the second try.
   const kv = await open().catch((error: unknown) => {
     if (error instanceof Fault && error.code === 'stream_name_in_use') return open();
     throw error;
   });
-  await guarded(() => bringToReplicas(bus, name));
+  await bringToReplicas(bus, name).catch(refused);
   return bucketOf(bus, name, kv);
 };
 

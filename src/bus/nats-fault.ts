@@ -1,6 +1,7 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { jserrors } from '@nats-io/jetstream/internal';
-import { PermissionViolationError } from '@nats-io/transport-node';
+import { type NatsConnection, PermissionViolationError } from '@nats-io/transport-node';
+import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 
 /** JetStream API error codes that mean more than "try again": err_code -> code of the Fault. */
@@ -28,10 +29,18 @@ const remedies: Readonly<Record<number, string>> = {
   10074: ': set TIDEMARK_NATS_REPLICAS=1 for a NATS of one server', // replicas > 1 not supported in non-clustered mode
 };
 
+/** No suitable peers for placement: of a full disk, or of a tag that no server has, the words say so. */
+const noPeers = 10005;
+const tooFewServers = /for placement(, [^,]*offline)?( \(\d+\))?$/;
+const startOrLower =
+  ': as many NATS servers have to run as it has copies: start more, or lower TIDEMARK_NATS_REPLICAS';
+
 /** A restore wraps the refusal of its stream, with the number in its words. */
 const remedyOf = (errCode: number, description: string): string => {
   const inner = /\((\d+)\)$/.exec(description)?.[1];
-  return remedies[inner === undefined ? errCode : Number(inner)] ?? '';
+  const number = inner === undefined ? errCode : Number(inner);
+  if (number === noPeers && tooFewServers.test(description)) return startOrLower;
+  return remedies[number] ?? '';
 };
 
 /** The Fault for a JetStream `err_code`; unknown ones are transient. */
@@ -76,6 +85,24 @@ export const toFault = (error: unknown): Fault => {
       error,
     );
   return new Fault('transient', 'nats_unavailable', `NATS: ${errorText(error)}`, error);
+};
+
+/** The Fault of a stream or bucket with this number of copies. Where servers lack for them, it has both numbers. */
+export const toFaultOfCopies = (
+  error: unknown,
+  copies: number,
+  { info }: Pick<NatsConnection, 'info'>,
+): Fault => {
+  const fault = toFault(error);
+  const { kind, code, message } = fault;
+  if (!message.endsWith(startOrLower)) return fault;
+  const servers = counted(info?.connect_urls?.length ?? 0, 'server');
+  return new Fault(
+    kind,
+    code,
+    `${message} (${counted(copies, 'copy', 'copies')}; NATS names ${servers})`,
+    error,
+  );
 };
 
 /** What was looked for; undefined where this stream or consumer does not exist. Throws every other Fault. */

@@ -13,7 +13,7 @@ import { Fault } from '../model/fault.ts';
 import { startRounds } from '../runtime/rounds.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
-import { toFault, unlessMissing } from './nats-fault.ts';
+import { toFault, toFaultOfCopies, unlessMissing } from './nats-fault.ts';
 import {
   heldWhy,
   isOfAnother,
@@ -170,7 +170,7 @@ export const mendStream = async (
       firstSequence === 'is there' ? { isThere: true, by: 'watch' } : { isThere: false, firstSequence, mark };
     await ensureStream(await bus.manager(), stream, made);
   } catch (error) {
-    throw toFault(error);
+    throw toFaultOfCopies(error, stream.replicas, bus.nc);
   }
 };
 
@@ -183,12 +183,17 @@ const noRoomCodes: readonly string[] = ['insufficient_storage', 'insufficient_re
 const refusedDefinition = 10052;
 
 /** A refusal of JetStream that comes at each retry, with what to do. `isThere`: the stream has another definition. */
-const explained = (stream: string, error: JetStreamApiError, isThere: boolean): Fault => {
-  const { kind, code, message } = toFault(error);
+const explained = (
+  { nc }: Pick<Bus, 'nc'>,
+  { name, replicas }: StreamDefinition,
+  error: JetStreamApiError,
+  isThere: boolean,
+): Fault => {
+  const { kind, code, message } = toFaultOfCopies(error, replicas, nc);
   if (error.code !== refusedDefinition || !isThere) return new Fault(kind, code, message, error);
   const remedy =
     'NATS cannot change this field of an existing stream. Stop the receivers, wait until ' +
-    `nats consumer report ${stream} shows no message, then run nats stream rm ${stream}; ` +
+    `nats consumer report ${name} shows no message, then run nats stream rm ${name}; ` +
     'metadata creates the stream again with higher sequences';
   return new Fault(kind, code, `${message}: ${remedy}`, error);
 };
@@ -231,7 +236,7 @@ export const ensureTopology = async (
         await ensureStream(manager, stream, made);
       } catch (error) {
         if (!(error instanceof JetStreamApiError)) throw error;
-        const fault = explained(stream.name, error, names.has(stream.name));
+        const fault = explained(bus, stream, error, names.has(stream.name));
         if (stream.isFurther !== true) throw refusedStream(stream.name, fault, streams);
         refused.set(stream.name, fault);
       }

@@ -2,6 +2,7 @@ import { connect, createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
+import { openKvBucket } from '../../src/bus/kv.ts';
 import { openRoleBus } from '../../src/bus/role-bus.ts';
 import { watchStreams } from '../../src/bus/stream-watch.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
@@ -166,4 +167,23 @@ it('streams without a quorum are a problem of the watch until a server leads the
     return watch.problem === undefined;
   });
   expect(told).toEqual(['the streams cannot be looked at', 'the streams can be looked at again']);
+});
+
+// "No suitable peers for placement" named no setting.
+it('more copies than there are servers are refused with the setting and both numbers', async () => {
+  const { ports } = await startCluster([]);
+  const [{ client } = { client: 0 }] = ports;
+  const bus = await connectBus({ url: `nats://${host}:${client}`, replicas: 5 }, 'test');
+  onTestFinished(() => bus.close());
+  const why = /start more, or lower TIDEMARK_NATS_REPLICAS \(5 copies; NATS names 3 servers\)$/;
+  const { streams } = loadPipelines(resolve('pipelines'), 5);
+  await expect(ensureTopology(bus, streams)).rejects.toThrow(why);
+  await expect(openKvBucket(bus, 'copies')).rejects.toThrow(why);
+  // Nor can those of a bucket be raised.
+  await openKvBucket({ ...bus, replicas: 3 }, 'copies');
+  await expect(openKvBucket(bus, 'copies')).rejects.toThrow(why);
+  // Of a disk without room the words of NATS say so.
+  const ofThree = loadPipelines(resolve('pipelines'), 3).streams;
+  const large = ofThree.map((stream) => ({ ...stream, bytesMax: 1e15 }));
+  await expect(ensureTopology(bus, large)).rejects.toThrow(/insufficient storage \(10005\)$/);
 });
