@@ -11,6 +11,7 @@ import { type NamedPort, portsOf, requireDifferentPorts } from '../config/port-s
 import { givenReaders } from '../config/reader-urls.ts';
 import { defaultSource } from '../config/setting-texts.ts';
 import { loadSettings, natsTarget, type Settings, settingDefinitions } from '../config/settings.ts';
+import { sharedAddresses } from '../config/shared-addresses.ts';
 import { shownSettings } from '../config/shown-settings.ts';
 import { errorText } from '../model/fault.ts';
 import { requireTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
@@ -97,6 +98,7 @@ const requireWhatRolesRequire = async (settings: Settings, say: (warning: string
   requireOpsPorts(ingress.opsPort, ingress.processes);
   checkPorts(settings, say);
   givenReaders(settings);
+  for (const warning of sharedAddresses(settings)) say(warning);
   parseCron(refresh.cron);
   requireNodeManagement(nodeManagement);
   if (nodeManagement.tokenFile !== undefined) await checkTokenFile(nodeManagement.tokenFile, say);

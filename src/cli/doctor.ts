@@ -44,7 +44,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
   const { createClickhouseReader } = await import('../stores/clickhouse/reader.ts');
   const { readerUrls } = await import('../config/reader-urls.ts');
   const { createQuestdbSql } = await import('../stores/questdb/sql.ts');
-  const { lookAtClickhouse, lookAtQuestdb } = await import('../doctor/dependencies.ts');
+  const { lookAtAddresses, lookAtClickhouse, lookAtQuestdb } = await import('../doctor/dependencies.ts');
   const { lookAtAdmin, lookAtNats } = await import('./doctor/connections.ts');
   const { tryApplication, tryPoint } = await import('./doctor/end-to-end.ts');
   const questdb = questdbInstances(settings).map(({ name, url }) => ({
@@ -63,6 +63,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
     const dependencies = [
       ...ofLine,
       ...(await lookAtNats(settings)),
+      ...lookAtAddresses(settings),
       ...ofQuestdb,
       ...(await lookAtClickhouse(clickhouse, reader)),
     ];

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import type { Bus } from '../bus/connection.ts';
 import { ledStreamState, readServerTimeMs } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
+import type { Settings } from '../config/settings.ts';
+import { sharedAddresses } from '../config/shared-addresses.ts';
 import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
@@ -157,6 +159,12 @@ const tablesText = async (sql: Pick<QuestdbSql, 'exec'>): Promise<string> => {
   const rest = unread === 0 ? '' : `; the upsert keys of ${counted(unread, 'table')} were not read`;
   return `${counted(states.length, 'table')}, at most ${counted(most, 'commit')} behind${rest}`;
 };
+
+/** Warnings of the addresses; they fail nothing. */
+export const lookAtAddresses = (settings: Settings): Finding[] =>
+  sharedAddresses(settings).map((warning) => ({
+    ...{ name: 'addresses of questdb', ok: true, detail: `warning: ${warning}`, remedy: '', ms: 0 },
+  }));
 
 /** A QuestDB instance, its clock, and the state of its tables of points; one that does not answer, alone. Findings call it `what`. */
 export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Finding[]> => {

@@ -5,6 +5,7 @@ import { type ShownSetting, shownSettings } from '../../config/shown-settings.ts
 import {
   type Finding,
   look,
+  lookAtAddresses,
   lookAtClickhouse,
   lookAtQuestdb,
   lookAtStreams,
@@ -71,12 +72,14 @@ const examineAll = async ({
   instances,
   streams,
   account,
+  settings,
   now,
 }: InspectedDeps): Promise<Examination> => {
   const at = Math.floor(now() / 1000);
   const groups = await Promise.all([
     look('nats', async () => `answers in ${await bus.nc.rtt()} ms`).then((finding) => [finding]),
     lookAtStreams(bus, streams),
+    lookAtAddresses(settings),
     ...instances.map(({ name, sql }) =>
       lookAtQuestdb(instances.length === 1 ? 'questdb' : `questdb ${name}`, sql),
     ),

@@ -121,6 +121,19 @@ describe('tidemark config check', () => {
     );
   });
 
+  it('warns of a QuestDB server that is given twice, without its password', async () => {
+    const env = {
+      TIDEMARK_QUESTDB_URL: 'http://localhost:9000',
+      TIDEMARK_QUESTDB_URLS: `b=http://points:${secret}@127.0.0.1:9000/,c=https://c.example,d=https://C.example:443,e=http://c.example`,
+    };
+    const { stdout, stderr } = await tidemark(['check'], env);
+    expect(stdout).toMatch(/^settings and pipelines are valid/);
+    expect(stderr).toMatch(
+      /^warning: QuestDB instances default and b are one server, 127\.0\.0\.1:9000: .*\nwarning: QuestDB instances c and d are one server, c\.example:443: .*\n$/,
+    );
+    expect(stderr).not.toContain(secret);
+  });
+
   it('names what has no effect in pipeline files of earlier versions, and lets them pass', async () => {
     const folder = join(await tempFolder(), 'pipelines');
     await cp(join(import.meta.dirname, '../../../pipelines'), folder, { recursive: true });
