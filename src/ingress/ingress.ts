@@ -29,6 +29,7 @@ import { openTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
 import { untilDone } from '../runtime/until-done.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/ingress-metrics.ts';
+import { logLastingFault } from '../telemetry/lasting-fault.ts';
 import { createRoleLog, type Log } from '../telemetry/log.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createIngressFigures } from '../telemetry/pulse-figures.ts';
@@ -197,14 +198,11 @@ const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Part
 };
 
 const openRates = (bus: Bus, log: Log, parts: Parts): RateLimiter => {
-  const rates = startRateExchange(
-    createReportChannel(bus, (error) =>
-      log.warn(
-        { error: errorText(error) },
-        'no exchange of rates with other receivers: the shares of max_rate stay as they are',
-      ),
-    ),
-  );
+  const texts = {
+    began: 'no exchange of rates with other receivers: the shares of max_rate stay as they are',
+    ended: 'rates are exchanged with other receivers again',
+  };
+  const rates = startRateExchange(createReportChannel(bus, logLastingFault(log, {}, texts)));
   parts.add('exchange of rates', () => rates.stop());
   return rates.limiter;
 };

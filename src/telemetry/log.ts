@@ -21,22 +21,31 @@ const messagesMax = 1_000;
 type Level = 'info' | 'warn' | 'error';
 
 /** What was written of a message since it began. */
-type Window = { readonly lines: Set<string>; suppressed: number; last: Record<string, unknown> };
+type Window = {
+  readonly lines: Set<string>;
+  suppressed: number;
+  last: Record<string, unknown>;
+  lastAt: number;
+};
 
 /**
  * A log in which no message repeats itself: within ten seconds each line is written once, and a message with changing fields twenty
- * times. What was left out is counted: at the end of that time one more line follows, with the last fields and `suppressed`, the
- * number of lines. Debug lines are for finding a fault, and not limited.
+ * times. What was left out is counted: at the end of that time one more line follows, with the last fields, `suppressed`, the
+ * number of lines, and the times of the first line and of the last one that was left out, which may be over by then. Debug lines are for finding a fault, and not limited.
  */
 export const limitRepeats = (log: LevelledLog, everyMs = everyMsDefault): LevelledLog => {
   const windows = new Map<string, Window>();
 
   const open = (level: Level, message: string, key: string): Window => {
-    const window: Window = { lines: new Set(), suppressed: 0, last: {} };
+    const firstAt = new Date().toISOString();
+    const window: Window = { lines: new Set(), suppressed: 0, last: {}, lastAt: 0 };
     windows.set(key, window);
     setTimeout(() => {
       windows.delete(key);
-      if (window.suppressed > 0) log[level]({ ...window.last, suppressed: window.suppressed }, message);
+      const { suppressed, last, lastAt } = window;
+      if (suppressed === 0) return;
+      const times = { first_at: firstAt, last_at: new Date(lastAt).toISOString() };
+      log[level]({ ...last, suppressed, ...times }, message);
     }, everyMs).unref();
     return window;
   };
@@ -52,6 +61,7 @@ export const limitRepeats = (log: LevelledLog, everyMs = everyMsDefault): Levell
       if (window.lines.has(line) || window.lines.size >= variantsMax) {
         window.suppressed++;
         window.last = fields;
+        window.lastAt = Date.now();
         return;
       }
       window.lines.add(line);

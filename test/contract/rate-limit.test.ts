@@ -5,6 +5,7 @@ import { buckets } from '../../src/directory/keys.ts';
 import { ratesLimits } from '../../src/directory/rates-bucket.ts';
 import { createReportChannel } from '../../src/ingress/rates/channel.ts';
 import { startRateExchange } from '../../src/ingress/rates/exchange.ts';
+import { notedFault } from '../support/lasting-faults.ts';
 import { createPushClient, type PushClient } from '../support/push/client.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
@@ -104,7 +105,8 @@ describe('the exchange of shares', () => {
   const join = async () => {
     const bus = await connectBus(engines.asUser(engines.nats.url, 'ingress'), 'ingress');
     buses.push(bus);
-    return { bus, ...startRateExchange(createReportChannel(bus, () => {})) };
+    const { events, fault } = notedFault();
+    return { bus, events, ...startRateExchange(createReportChannel(bus, fault)) };
   };
   type Receiver = Awaited<ReturnType<typeof join>>;
 
@@ -156,6 +158,8 @@ describe('the exchange of shares', () => {
     await engines.nats.start();
     const three = await join();
     for (const receiver of [one, two, three]) await untilSharedBy(receiver, 3);
+    // The log has the end of what failed meanwhile.
+    for (const { events } of [one, two, three]) expect(events.at(-1)).toBe('worked');
     await Promise.all([one.stop(), two.stop(), three.stop()]);
   });
 

@@ -2,6 +2,7 @@ import { AckPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createFence } from '../../src/transfer/blocks/fence.ts';
+import { notedFault } from '../support/lasting-faults.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -31,7 +32,7 @@ it('clears only messages from after the last connect, and only once a duplicate 
     consumer: 'c',
     duplicateWindowMs: 300_000,
     now: () => now,
-    onFault: () => {},
+    fault: notedFault().fault,
   });
   expect(fence.isFresh(1_000)).toBe(false);
   now += 301_000;
@@ -55,12 +56,13 @@ it('clears only messages from after the last connect, and only once a duplicate 
 // It delivers again, as if for the first time, what was delivered and not acknowledged before.
 it('clears nothing of a consumer that was created again during the connection, until a duplicate window has passed', async () => {
   let now = 1_000_000;
+  const { events, fault } = notedFault();
   const fence = createFence(bus, {
     stream: 'F',
     consumer: 'c',
     duplicateWindowMs: 300_000,
     now: () => now,
-    onFault: () => {},
+    fault,
   });
   const { streams, consumers } = await bus.manager();
   const last = (await streams.info('F')).state.last_seq;
@@ -74,6 +76,7 @@ it('clears nothing of a consumer that was created again during the connection, u
   expect(await fence.holds()).toBe(true);
   await consumers.delete('F', 'c');
   expect(await fence.holds()).toBe(false);
+  expect(events).toEqual(['worked', 'failed']);
   await addConsumer();
   expect([await fence.holds(), fence.isFresh(last + 1)]).toEqual([false, false]);
   await waitFor('the fence holds again', 60_000, async () => {
@@ -81,6 +84,8 @@ it('clears nothing of a consumer that was created again during the connection, u
     return await fence.holds();
   });
   expect([fence.isFresh(last + 1), fence.isFresh(last + 2)]).toEqual([false, true]);
+  // The log has an end of it, too.
+  expect(events).toEqual(['worked', 'failed', 'worked']);
 });
 
 // A stream that was put back from a copy has its consumer as it was then: made when it was made, and behind what it has delivered since.
@@ -90,7 +95,7 @@ it('does not hold for a consumer that has delivered less than it had', async () 
     consumer: 'c',
     duplicateWindowMs: 0,
     now: () => 1,
-    onFault: () => {},
+    fault: notedFault().fault,
   });
   await waitFor('the fence holds', 60_000, fence.holds);
   const { consumers } = await bus.manager();

@@ -3,6 +3,7 @@ import type { Bus } from '../../bus/connection.ts';
 import { type Change, findKvBucket, type KvBucket } from '../../bus/kv.ts';
 import { buckets } from '../../directory/keys.ts';
 import { demandPrefix } from '../../directory/rates-bucket.ts';
+import type { LastingFault } from '../../telemetry/lasting-fault.ts';
 import type { ReportChannel } from './exchange.ts';
 
 /** After this number of own writes that a watch did not deliver, the watch counts as ended. */
@@ -10,15 +11,14 @@ const unseenMax = 10;
 
 /**
  * The KV bucket of the reports, one key per process. Metadata makes it, also after a restart of NATS, which loses it, so a failed
- * write looks for it again; `onFailure` receives the first failure in a row.
+ * write looks for it again; `fault` receives each failure and each success.
  */
-export const createReportChannel = (bus: Bus, onFailure: (error: unknown) => void): ReportChannel => {
+export const createReportChannel = (bus: Bus, fault: LastingFault): ReportChannel => {
   const process = randomUUID();
   let opening: Promise<KvBucket> | undefined;
   let watch: { stop(): void } | undefined;
   let tell: (process: string, report: unknown) => void = () => {};
   let unseen = 0;
-  let isFailing = false;
   let isLeft = false;
 
   const onChange = ({ key, value }: Change): void => {
@@ -33,7 +33,7 @@ export const createReportChannel = (bus: Bus, onFailure: (error: unknown) => voi
     if (isLeft) return;
     watch ??= bucket.watch(onChange, () => {});
     await bucket.put(demandPrefix + process, report);
-    isFailing = false;
+    fault.worked();
     if (++unseen <= unseenMax) return;
     watch.stop();
     watch = undefined;
@@ -48,8 +48,7 @@ export const createReportChannel = (bus: Bus, onFailure: (error: unknown) => voi
     write: (report) => {
       put(report).catch((error: unknown) => {
         opening = undefined;
-        if (!isFailing) onFailure(error);
-        isFailing = true;
+        fault.failed(error);
       });
     },
     watch: (onReport) => {

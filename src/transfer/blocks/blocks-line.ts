@@ -1,11 +1,11 @@
 import type { Bus } from '../../bus/connection.ts';
 import type { KvBucket } from '../../bus/kv.ts';
 import type { LogsPipeline, OtelMetricsPipeline, TracesPipeline } from '../../config/pipelines.ts';
-import { errorText } from '../../model/fault.ts';
 import type { ApplicationPipeline } from '../../model/signals.ts';
 import { createBlockWriter } from '../../stores/clickhouse/block-writer.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../../stores/clickhouse/item-tables.ts';
+import { logLastingFault } from '../../telemetry/lasting-fault.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
 import { createBlocksSink } from './blocks-sink.ts';
 import { createFence } from './fence.ts';
@@ -41,8 +41,15 @@ const openFence = (bus: Bus, definition: BlocksLineOptions['definition'], log: C
     consumer: definition.consumer.name,
     duplicateWindowMs: definition.duplicateWindowMs,
     now: () => performance.now(),
-    onFault: (error) =>
-      log.warn({ error: errorText(error) }, 'the fence is not read yet; the guard is on for every insert'),
+    fault: logLastingFault(
+      log,
+      { stream: definition.consumer.stream },
+      {
+        began: 'the fence is not read yet; the guard is on for every insert',
+        ended:
+          'the fence is read; the guard is off again for messages that cannot have been delivered before',
+      },
+    ),
   });
 
 /** Its stream -> validate time -> guard -> its tables in ClickHouse. */

@@ -1,5 +1,6 @@
 import type { Bus } from '../../bus/connection.ts';
 import { inTime } from '../../bus/in-time.ts';
+import type { LastingFault } from '../../telemetry/lasting-fault.ts';
 
 /**
  * Knows which messages may have been delivered before (architecture 7.1): a message is fresh only when the stream
@@ -21,7 +22,7 @@ export type FenceOptions = {
   readonly duplicateWindowMs: number;
   /** A steady clock, ms: independent of the wall clock. */
   readonly now: () => number;
-  readonly onFault: (error: unknown) => void;
+  readonly fault: LastingFault;
 };
 
 const retryMs = 500;
@@ -52,12 +53,13 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
     known = consumer;
     lastSequence = info.state.last_seq;
     windowEnd = options.now() + options.duplicateWindowMs;
+    options.fault.worked();
   };
 
   const read = (mine: number): void => {
     readAll(mine).catch((error: unknown) => {
       if (mine !== round) return;
-      options.onFault(error);
+      options.fault.failed(error);
       setTimeout(() => read(mine), retryMs).unref();
     });
   };
@@ -88,9 +90,10 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
           return false;
         }
         known = now;
+        options.fault.worked();
         return true;
       } catch (error) {
-        options.onFault(error);
+        options.fault.failed(error);
         return false;
       }
     },

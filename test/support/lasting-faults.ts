@@ -1,0 +1,10 @@
+import type { LastingFault } from '../../src/telemetry/lasting-fault.ts';
+
+/** What a fault was told, with calls that repeat each other once. */
+export const notedFault = (): { readonly events: readonly string[]; readonly fault: LastingFault } => {
+  const events: string[] = [];
+  const note = (event: string) => (): void => {
+    if (events.at(-1) !== event) events.push(event);
+  };
+  return { events, fault: { failed: note('failed'), worked: note('worked') } };
+};
