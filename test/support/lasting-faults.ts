@@ -1,6 +1,6 @@
 import type { LastingFault } from '../../src/telemetry/lasting-fault.ts';
 
-/** What a fault was told, with calls that repeat each other once. */
+/** The calls of a fault, those that repeat each other once. */
 export const notedFault = (): { readonly events: readonly string[]; readonly fault: LastingFault } => {
   const events: string[] = [];
   const note = (event: string) => (): void => {

@@ -17,7 +17,7 @@ it('LEDGER is behind since its oldest line of both books came, which was read so
   expect(gapOf({ messages: 9, oldestAgeSeconds: 50, readSecondsAgo: 5 })).toEqual(behind);
 });
 
-// Accounts, of periods long past too, were known and not known by turns while an insert took more than ten seconds.
+// Accounts, of periods long past too, were known and not known in turn while an insert took more than ten seconds.
 it('lines that wait as long as a rest of the writes and a whole insert last are not behind', () => {
   const { ledger } = loadPipelines(ownPipelinesFolder);
   const slowestMs = ledger.writeIntervalMsMax + ledger.storeTimeoutMs;
