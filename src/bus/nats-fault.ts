@@ -31,7 +31,7 @@ const remedies: Readonly<Record<number, string>> = {
 
 /** No suitable peers for placement: of a full disk, or of a tag that no server has, the words say so. */
 const noPeers = 10005;
-const tooFewServers = /for placement(, [^,]*offline)?( \(\d+\))?$/;
+const otherReason = 'for placement,';
 const startOrLower =
   ': as many NATS servers have to run as it has copies: start more, or lower TIDEMARK_NATS_REPLICAS';
 
@@ -39,7 +39,7 @@ const startOrLower =
 const remedyOf = (errCode: number, description: string): string => {
   const inner = /\((\d+)\)$/.exec(description)?.[1];
   const number = inner === undefined ? errCode : Number(inner);
-  if (number === noPeers && tooFewServers.test(description)) return startOrLower;
+  if (number === noPeers && !description.includes(otherReason)) return startOrLower;
   return remedies[number] ?? '';
 };
 
