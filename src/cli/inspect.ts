@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { activity } from '../metadata/answers/activity.ts';
 import { cardinalityAnswer, storesAnswer, tableAnswer } from '../metadata/answers/stores.ts';
 import { counted } from '../model/counted.ts';
+import { errorText } from '../model/fault.ts';
 import { explain } from '../model/reasons.ts';
 import { daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
 import { furtherTerms } from './differences.ts';
-import { accountsAnswer } from './ledger.ts';
+import { accountsAnswer, removedText } from './ledger.ts';
 import type { SubjectOptions } from './options.ts';
 import {
   addJsonOption,
@@ -19,7 +20,7 @@ import {
   subjectOf,
   subjectPath,
 } from './options.ts';
-import { nothing, printAnswer, printFields, printLine, printTable, timeText } from './output.ts';
+import { nothing, printAnswer, printFields, printLine, printTable, sayLines, timeText } from './output.ts';
 
 // What the console shows of a data id, an application and the stores, for a terminal.
 
@@ -51,7 +52,8 @@ export const limitField = ({ name, limit, used }: Activity['limits'][number]): [
   return [name.replaceAll('_', ' '), `${count} of ${limit ?? 'any number'}`];
 };
 
-type Balances = z.output<typeof accountsAnswer>['items'];
+type Day = z.output<typeof accountsAnswer>;
+type Balances = Day['items'];
 
 /** How often each reason was the outcome of an item, a refusal or the loss of a value, in words. */
 const countsOf = (accounts: Balances): Map<string, string> => {
@@ -82,17 +84,20 @@ const countsOf = (accounts: Balances): Map<string, string> => {
   return new Map(shown.filter(([, text]) => text !== ''));
 };
 
-const printActivity = (shown: Activity, accounts: Balances): void => {
+/** `day`: the accounts of the last day; undefined where they cannot be read. */
+const printActivity = (shown: Activity, day: Day | undefined): void => {
   const { state, last_request: last, refusals, minutes, limits, not_known_since: since } = shown;
   const total = (name: keyof Activity['minutes'][number]): string =>
     String(minutes.reduce((sum, minute) => sum + minute[name], 0));
+  const removed = day?.removed ?? [];
+  const gone = new Set(removed.map((each) => removedText(removed, each)));
   printFields([
     ['state', state],
     ['last request', second(last?.at)],
     ['sender', last?.sender || nothing],
     ['sdk', last?.sdk || nothing],
     ['received', `${total('received')} in the last hour`],
-    ['stored', total('stored')],
+    ['stored', [total('stored'), ...gone].join(', ')],
     ['dropped', total('dropped')],
     ['dead-lettered', total('dead_lettered')],
     ...furtherTerms.flatMap((term): [string, string][] => (total(term) === '0' ? [] : [[term, total(term)]])),
@@ -103,7 +108,7 @@ const printActivity = (shown: Activity, accounts: Balances): void => {
     ['duplicates', `${total('repeated_requests')} requests, not stored again`],
     ...limits.map(limitField),
   ]);
-  const counts = countsOf(accounts);
+  const counts = countsOf(day?.items ?? []);
   const sampled = new Set(refusals.map(({ reason }) => reason));
   const rows = [
     ...refusals.map((each) => [
@@ -146,8 +151,15 @@ const registerActivity = (program: Command): void => {
     if (options.json) return printAnswer(answered, options, () => undefined);
     const owner = subject.kind === 'data_id' ? { data_id: id } : { app_id: id };
     const path = `/api/v1/outcomes${queryText({ ...owner, since: momentArgument('1d') })}`;
-    const { value } = await client.ask(accountsAnswer, 'GET', path);
-    printAnswer(answered, options, (shown) => printActivity(shown, value.items));
+    const day = await client.ask(accountsAnswer, 'GET', path).then(
+      ({ value }) => value,
+      (error: unknown) => {
+        sayLines(`the counts of the last day cannot be read: ${errorText(error)}`);
+        return undefined;
+      },
+    );
+    printAnswer(answered, options, (shown) => printActivity(shown, day));
+    if (day === undefined) process.exitCode = 1;
   });
 };
 

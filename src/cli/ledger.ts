@@ -38,7 +38,21 @@ export const accountsAnswer = balancesAnswer.extend({
   // A metadata of an earlier version does not answer these.
   not_known: z.array(differenceSchema).default([]),
   truncated: balancesAnswer.shape.truncated.default(false),
+  removed: balancesAnswer.shape.removed.default([]),
 });
+
+type Removed = z.output<typeof accountsAnswer>['removed'][number];
+type OfOwner = Pick<Removed, 'pipeline' | 'data_id' | 'app_id'>;
+
+/** What is gone of the rows that were stored of an owner, as the end of a phrase; empty where nothing is. */
+export const removedText = (removed: readonly Removed[], { pipeline, data_id, app_id }: OfOwner): string => {
+  const found = removed.find(
+    (each) => each.pipeline === pipeline && each.data_id === data_id && each.app_id === app_id,
+  );
+  if (found === undefined) return '';
+  if (found.purged) return 'purged since';
+  return `rows of days before ${found.expired_before} may have expired since`;
+};
 
 type Answer = z.output<typeof accountsAnswer>;
 type Balance = z.output<typeof balanceSchema>;
@@ -50,7 +64,7 @@ const listed = (counts: Readonly<Record<string, number>>): string =>
     .map(([reason, items]) => `${reason} ${items}`)
     .join(', ');
 
-const ownerText = ({ pipeline, data_id: dataId, app_id: appId }: Balance): string =>
+const ownerText = ({ pipeline, data_id: dataId, app_id: appId }: OfOwner): string =>
   isOfApplications(pipeline) ? `application ${appId || nothing}` : `data id ${dataId || nothing}`;
 
 /** Refusals of a kind: requests and items, and both by reason. */
@@ -104,7 +118,10 @@ const printOne = (balance: Balance, names: readonly Pipeline[], answer: Answer):
     ['from', timeText(answer.since)],
     ['until', timeText(answer.until)],
     ['received', balance.received],
-    ['stored', balance.stored],
+    [
+      'stored',
+      [balance.stored, removedText(answer.removed, balance)].filter((part) => part !== '').join(', '),
+    ],
     ['dropped', droppedText(balance)],
     ['dead-lettered', balance.dead_lettered],
     ['adds up', verdict(balance)],
@@ -203,12 +220,13 @@ const printMany = (answer: Answer, by: By | undefined): void => {
     printSentence(
       `only the first ${answer.items.length} are shown, and those with an open difference: narrow it with --data-id, --app-id or --since`,
     );
+  for (const each of answer.removed)
+    printSentence(`${ownerText(each)}, ${each.pipeline}: stored: ${removedText([each], each)}`);
   // By time the reasons of a line would be far from it: --by-reason has them.
   if (by === undefined) for (const line of answer.items.flatMap(reasonLines)) printSentence(line);
   for (const { differences, ...balance } of answer.items)
     for (const difference of differences)
-      if (difference.is_open)
-        printSentence(`${ownerText({ differences, ...balance })}: ${differenceText(difference)}`);
+      if (difference.is_open) printSentence(`${ownerText(balance)}: ${differenceText(difference)}`);
   printSentence(`in flight: ${inFlightText(answer)}`);
   printLine(windowText(answer));
 };

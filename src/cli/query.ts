@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { pointsAnswer, servicesAnswer, tracesAnswer, valuesAnswer } from '../metadata/answers/explore.ts';
 import { counted } from '../model/counted.ts';
 import { durationArgument, idArgument } from './options.ts';
@@ -18,7 +18,13 @@ import {
 import { registerRed } from './query-red.ts';
 import { registerTrace } from './trace.ts';
 
-type Points = z.output<typeof pointsAnswer>;
+const { element: series } = pointsAnswer.shape.series;
+const pointsSchema = pointsAnswer.extend({
+  // Missing in answers of earlier versions.
+  series: z.array(series.extend({ too_large: z.array(z.int()).default([]) })),
+});
+
+type Points = z.output<typeof pointsSchema>;
 
 const printPoints = ({ buckets, series, series_total: total, raw }: Points, isCount: boolean): void => {
   if (raw !== null) {
@@ -29,7 +35,9 @@ const printPoints = ({ buckets, series, series_total: total, raw }: Points, isCo
     [metric, ...group.map((value) => value ?? nothing)].join(' '),
   );
   const rows = buckets.flatMap((at, index) => {
-    const values = series.map(({ values: all }) => all[index]);
+    const values = series.map(({ values: all, too_large: large }) =>
+      large.includes(index) ? 'too large' : all[index],
+    );
     const isEmpty = values.every(
       (value) => value === null || value === undefined || (isCount && value === 0),
     );
@@ -38,6 +46,11 @@ const printPoints = ({ buckets, series, series_total: total, raw }: Points, isCo
   printTable(['TIME', ...names], rows);
   if (total > series.length)
     sayLines(`${counted(total - series.length, 'series', 'series')} left out: those with fewest rows`);
+  const large = new Set(series.flatMap((each) => each.too_large)).size;
+  if (large > 0)
+    sayLines(
+      `the sum of ${counted(large, 'bucket')} is larger than 1.8e308, the largest number: take a shorter step, or another aggregate`,
+    );
 };
 
 type Filter = { dimension: string; operator: '=' | '!=' | 'in' | 'not in'; values: string[] };
@@ -98,7 +111,7 @@ const points = (options: PointsOptions): Promise<void> => {
     step,
     raw,
   };
-  return printQuery(options, pointsAnswer, { path: '/api/v1/query/points', body }, (answer) =>
+  return printQuery(options, pointsSchema, { path: '/api/v1/query/points', body }, (answer) =>
     printPoints(answer, aggregate === 'count'),
   );
 };

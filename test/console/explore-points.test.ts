@@ -218,6 +218,57 @@ it.each(['', '&agg=count'])('a time without points says so, and what to do%s', a
   await page.getByText('Take a longer time, or remove a filter.').waitFor();
 });
 
+it('a step of too many buckets for the time is the automatic one, with words, and not a refusal', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/points?source=${source}&metric=cpu&step=10&range=6h`);
+  await page
+    .getByText('The step 10 s would make more than 600 buckets of this time: it is automatic.')
+    .waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
+});
+
+it('the last rows have their times in the chosen zone', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/points?source=${source}&metric=cpu&show=rows`);
+  const first = page.getByRole('cell').first();
+  const own = (await first.textContent()) ?? '';
+  const iso = (await first.locator('time').getAttribute('datetime')) ?? '';
+  const inBerlin = new Intl.DateTimeFormat('sv-SE', {
+    ...{ timeZone: 'Europe/Berlin', dateStyle: 'short', timeStyle: 'medium' },
+  });
+  expect(own).toBe(`${inBerlin.format(new Date(iso))}${iso.slice(19, 23)}`);
+  await page.getByRole('checkbox', { name: 'UTC' }).click();
+  expect(await first.textContent()).toBe(`${iso.replace('T', ' ').slice(0, 23)} UTC`);
+});
+
+it('points whose sum is larger than a number can be are no time without points, and values of any span have a line', async () => {
+  const report = await newReport('large');
+  const at = Math.floor(Date.now() / 60_000) * 60_000 - 120_000;
+  const values = [1.7e308, 1.7e308, -1.7e308, -1.7e308];
+  const points = values.map((large, index) => ({
+    ...{ metrics: { large }, target: 'a', timestamp: at + Math.floor(index / 2) * 60_000 + index },
+  }));
+  expect(await pushPoints(report, points)).toBe(200);
+  await waitFor('the points are stored', 60_000, async () => {
+    const asked = { data_id: report.id, metrics: ['large'], raw: true };
+    const { status, body } = await askAdmin('POST', '/api/v1/query/points', asked);
+    return status === 200 && JSON.parse(body).raw.rows.length === values.length;
+  });
+  const page = await browser.page();
+  await logInByLink(page);
+  const address = `/console/points?source=${report.id}&metric=large&range=15m&step=60`;
+  await page.goto(`${address}&agg=sum`);
+  await page.getByText('The sums of 2 buckets are beyond the largest number, 1.8E308').waitFor();
+  await page.goto(address);
+  const curve = page.locator('path.curve');
+  await curve.waitFor({ state: 'attached' });
+  const path = (await curve.getAttribute('d')) ?? '';
+  expect(path).toMatch(/^M[\d.]+ [\d.]+L[\d.]+ [\d.]+$/);
+  expect(await page.locator('.plot svg').innerHTML()).not.toMatch(/NaN|Infinity/);
+});
+
 it('a refusal says what to do, and a query that runs can be cancelled', async () => {
   const page = await browser.page();
   await logInByLink(page);

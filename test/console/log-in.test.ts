@@ -86,6 +86,50 @@ describe('a session in the browser', () => {
     await page.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor({ timeout: 20_000 });
   });
 
+  it('says that it has ended and why it may have, and goes on at the same page: by a token, and by a link in the same tab', async () => {
+    const address = '/console/sources?show=all';
+    for (const by of ['token', 'link']) {
+      const { token, id } = await issueToken('viewer');
+      const page = await browser.page();
+      await page.goto(address);
+      await page.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor();
+      expect(await page.getByText('Your session has ended').count()).toBe(0);
+      await page.getByLabel('Admin token').fill(token);
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'Sources' }).waitFor();
+      await askAdmin('POST', `/api/v1/admin-tokens/${id}/revoke`, {});
+      await page
+        .getByText('Your session has ended: its token was revoked, has expired or has another role now')
+        .waitFor();
+      if (by === 'token') {
+        await page.getByLabel('Admin token').fill((await issueToken('viewer')).token);
+        await page.keyboard.press('Enter');
+      } else {
+        const { url } = await cli.json(z.object({ url: z.string() }), 'console');
+        await page.goto(url);
+      }
+      await page.getByRole('heading', { level: 1, name: 'Sources' }).waitFor();
+      expect(page.url()).toBe(`${consoleStack().admin}${address}`);
+      expect(await page.getByText('Your session has ended').count()).toBe(0);
+      await page.locator('summary').click();
+      await page.getByRole('button', { name: 'Log out' }).click();
+      await page.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor();
+      expect(await page.getByText('Your session has ended').count()).toBe(0);
+    }
+  });
+
+  it('says that its 12 hours are over', async () => {
+    const page = await browser.page();
+    await page.route('**/console/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), expires_at: 1 } });
+    });
+    await logInByLink(page);
+    await page.context().clearCookies();
+    await page.getByRole('link', { name: 'Sources' }).click();
+    await page.getByText('Your session has ended: its 12 hours are over.').waitFor();
+  });
+
   it('is ended by "Log out"', async () => {
     const page = await browser.page();
     await logInByLink(page);

@@ -237,3 +237,33 @@ it('an owner that does not exist is an error with its words, and not a chart of 
   await page.goto('/console/outcomes?owner=999999');
   expect(await page.getByRole('alert').textContent()).toContain('data id 999999');
 });
+
+it('says beside the stored items that their rows were purged since, on Outcomes and on the page of the owner, and Explore says that nothing is stored', async () => {
+  const report = await newReport('a purged owner');
+  await waitFor('the point is accepted', 30_000, async () => (await pushPoints(report, [good])) === 200);
+  await waitFor('the outcome is recorded', 60_000, async () =>
+    (await askAdmin('GET', `/api/v1/outcomes?data_id=${report.id}`)).body.includes('"stored":1'),
+  );
+  const page = await browser.page();
+  await logInByLink(page);
+  const address = `/console/outcomes?range=15m&owner=${report.id}`;
+  await page.goto(address);
+  const row = page.getByRole('row', { name: new RegExp(`data id ${report.id}`) });
+  await row.getByText('1', { exact: true }).first().waitFor();
+  expect(await row.getByText('purged since').count()).toBe(0);
+  const { items } = JSON.parse(
+    (await askAdmin('GET', `/api/v1/custom-reports?mon_data_id=${report.id}`)).body,
+  );
+  const [{ custom_report_id: id, table_id: table }] = items;
+  const purge = await askAdmin('POST', `/api/v1/custom-reports/${id}/purge`, { table_id: table });
+  expect(purge.status).toBe(200);
+  await page.goto(address);
+  await row.getByText('purged since').waitFor();
+  await page.goto(`/console/sources/${report.id}`);
+  await page.getByText('stored, purged since').waitFor();
+  await page.goto(`/console/points?source=${report.id}&metric=cpu`);
+  await page
+    .getByRole('alert')
+    .getByText(`nothing is stored of data id ${report.id}: its rows were purged`)
+    .waitFor();
+});

@@ -13,6 +13,7 @@ import {
 } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
 import { pressByKey, typeByKey } from '../support/console/keyboard.ts';
+import { newReport, pushPoints } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();
@@ -393,4 +394,25 @@ it('the list of sources says nothing of what it has not read yet', async () => {
   expect(await row.getByRole('cell').allTextContents()).toEqual([
     ...[String(id), expect.stringContaining('journey'), '2', 'enabled', '–', '–', '–', '–'],
   ]);
+});
+
+it('shows what was refused also where the counts of the day cannot be read, and names them', async () => {
+  const report = await newReport('without counts');
+  expect(await pushPoints(report, [{ metrics: {}, target: 'a' }])).toBe(400);
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.route('**/api/v1/outcomes?*', (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: 'application/problem+json',
+      body: JSON.stringify({ code: 'clickhouse_unavailable', status: 503, detail: 'ClickHouse is away' }),
+    }),
+  );
+  await page.goto(`/console/sources/${report.id}`);
+  await page.getByText('How often each reason came cannot be read:').waitFor();
+  await page.getByText('ClickHouse is away').waitFor();
+  await page
+    .getByRole('table', { name: 'Refused and dropped' })
+    .getByText('metrics_empty')
+    .waitFor({ timeout: 60_000 });
 });

@@ -13,11 +13,7 @@ const topicsMax = 8;
 const lockName = 'tidemark-live';
 
 /** The events of the stream, and where their data is read without it. */
-const polls = {
-  line: '/api/v1/line',
-  drops: '/api/v1/drops?limit=50',
-  dead_letters: undefined,
-} as const;
+const polls = { line: '/api/v1/line', drops: '/api/v1/drops?limit=50', dead_letters: undefined } as const;
 
 export type LiveEvent = keyof typeof polls;
 

@@ -2357,6 +2357,16 @@ export interface components {
                 items: number;
             }[];
         };
+        RemovedRows: {
+            /** @enum {string} */
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics";
+            data_id: number;
+            app_id: number;
+            /** @description A purge has removed its rows, or is removing them */
+            purged: boolean;
+            /** @description Rows of event days (UTC) before this one may have been removed by the retention; null where the period has no such day */
+            expired_before: string | null;
+        };
         OutcomeBucket: {
             /** @description Unix seconds: start of the minute, hour or day (UTC) */
             at: number;
@@ -3159,6 +3169,8 @@ export interface components {
                 rows: number | null;
                 /** @description One of each bucket */
                 values: (number | null)[];
+                /** @description Places of buckets whose sum is beyond the largest number, 1.8e308: they have points, and their value is null */
+                too_large: number[];
             }[];
             /** @description At most 20 are answered, those with most rows */
             series_total: number;
@@ -6598,6 +6610,8 @@ export interface operations {
                         items: components["schemas"]["Balance"][];
                         /** @description There are more than 10000 items: these are the first, and those with an open difference */
                         truncated: boolean;
+                        /** @description `stored` counts what was stored: the owners of `items` whose rows have been removed since */
+                        removed: components["schemas"]["RemovedRows"][];
                         /** @description By time, those with items or refusals */
                         buckets: components["schemas"]["OutcomeBucket"][];
                         /** @description Sum over all data ids and applications */

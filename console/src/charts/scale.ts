@@ -3,15 +3,19 @@
 /** Maps numbers from one span to another in a straight line. */
 export const linear =
   ([fromLow, fromHigh]: readonly [number, number], [toLow, toHigh]: readonly [number, number]) =>
-  (value: number): number =>
-    fromHigh === fromLow ? toLow : toLow + ((value - fromLow) / (fromHigh - fromLow)) * (toHigh - toLow);
+  (value: number): number => {
+    if (fromHigh === fromLow) return toLow;
+    // The length of a span may be larger than a number can be: a quarter of it is not.
+    const part = Number.isFinite(fromHigh - fromLow) ? 1 : 0.25;
+    return toLow + ((value * part - fromLow * part) / (fromHigh * part - fromLow * part)) * (toHigh - toLow);
+  };
 
-/** The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is not below the value; 1 for 0. */
+/** The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is not below the value; 1 for 0. Finite for every number. */
 export const niceCeil = (value: number): number => {
   if (!(value > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(value));
+  const power = Math.max(Number.MIN_VALUE, 10 ** Math.floor(Math.log10(value)));
   const factor = [1, 2, 2.5, 5, 10].find((each) => each * power >= value * (1 - 1e-9)) ?? 10;
-  return factor * power;
+  return Math.min(Number.MAX_VALUE, factor * power);
 };
 
 /**
@@ -19,11 +23,14 @@ export const niceCeil = (value: number): number => {
  * fractions between 0 and 1.
  */
 export const valueTicks = (max: number, { count = 4, whole = false, min = 0 } = {}): readonly number[] => {
-  const step = Math.max(niceCeil((max - min) / count), whole ? 1 : 0);
+  const step = Math.max(niceCeil(max / count - min / count), whole ? 1 : 0);
   const even = whole && step === 2.5 ? 3 : step;
   const below = Math.ceil(-min / even - 1e-9);
   const steps = Math.max(1, below + Math.ceil(max / even - 1e-9));
-  return Array.from({ length: steps + 1 }, (_, index) => Number(((index - below) * even).toPrecision(12)));
+  const bounded = (tick: number): number => Math.min(Number.MAX_VALUE, Math.max(-Number.MAX_VALUE, tick));
+  return Array.from({ length: steps + 1 }, (_, index) =>
+    bounded(Number(((index - below) * even).toPrecision(12))),
+  );
 };
 
 /** A part of a column in pixels from the base line up. */

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { setQuery, useQueryState } from '../shell/router.ts';
 
@@ -46,17 +47,22 @@ export const TextFilter = ({ label, name, hint, options = [] }: TextFilterProps)
 type Options<V extends string = string> = readonly (readonly [value: V, text: string])[];
 
 type SelectProps<V extends string> = {
-  readonly label: string;
+  readonly label: ComponentChildren;
   readonly value: V;
   readonly options: Options<V>;
   readonly onValue: (value: V) => void;
+  readonly isDisabled?: boolean;
+  /** `/` goes there. */
+  readonly isSearch?: boolean;
 };
 
-export const Select = <V extends string>({ label, value, options, onValue }: SelectProps<V>) => (
+export const Select = <V extends string>({ label, value, options, onValue, ...more }: SelectProps<V>) => (
   <label>
     {label}{' '}
     <select
       value={value}
+      disabled={more.isDisabled}
+      data-search={more.isSearch}
       onChange={({ currentTarget }) => {
         const chosen = options.find(([each]) => each === currentTarget.value);
         if (chosen !== undefined) onValue(chosen[0]);
@@ -82,14 +88,8 @@ type ChoiceProps = {
 /** A choice whose value is a parameter of the address. */
 export const Choice = ({ label, name, options, replace = true }: ChoiceProps) => {
   const [value, setValue] = useQueryState(name);
-  return (
-    <Select
-      label={label}
-      value={value}
-      options={options}
-      onValue={(chosen) => setValue(chosen, { replace })}
-    />
-  );
+  const choose = (chosen: string): void => setValue(chosen, { replace });
+  return <Select label={label} value={value} options={options} onValue={choose} />;
 };
 
 type ChoiceFilterProps = {
@@ -101,14 +101,8 @@ type ChoiceFilterProps = {
 
 export const ChoiceFilter = ({ label, name, any, choices }: ChoiceFilterProps) => {
   const [value] = useQueryState(name);
-  return (
-    <Select
-      label={label}
-      value={value}
-      options={[['', any], ...choices]}
-      onValue={(chosen) => change(name, chosen)}
-    />
-  );
+  const options: Options = [['', any], ...choices];
+  return <Select label={label} value={value} options={options} onValue={(each) => change(name, each)} />;
 };
 
 type SearchProps = {

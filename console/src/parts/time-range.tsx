@@ -1,5 +1,6 @@
 import { nowSeconds } from '../api/clock.ts';
 import { setQuery, useAddress } from '../shell/router.ts';
+import { Select } from './filters.tsx';
 import { timeText, useUtc } from './format.tsx';
 
 const presets = new Map([
@@ -37,6 +38,7 @@ export const useTimeRange = (fallback = '1h'): TimeRange => {
   return { since: nowSeconds() - seconds, until: undefined, key: preset };
 };
 
+const own = ['own', 'from … to …'] as const;
 const restarted = { range: undefined, cursor: undefined };
 
 /** Writes a range into the address, for instance of a chart that was zoomed. */
@@ -74,6 +76,7 @@ const Moment = ({ label, name, value }: { label: string; name: 'since' | 'until'
 /** Chooses the range that `useTimeRange` reads. */
 export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
   const range = useTimeRange(fallback);
+  const any = fallback === anyTime ? [[anyTime, 'any time'] as const] : [];
   const isOwn = range.key !== anyTime && !presets.has(range.key);
   const choose = (preset: string): void => {
     const now = nowSeconds();
@@ -87,21 +90,12 @@ export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
   return (
     <fieldset class="row">
       <legend class="unseen">Time</legend>
-      <label>
-        Time{' '}
-        <select
-          value={isOwn ? 'own' : range.key}
-          onChange={({ currentTarget }) => choose(currentTarget.value)}
-        >
-          {fallback === anyTime && <option value={anyTime}>any time</option>}
-          {[...presets.keys()].map((preset) => (
-            <option key={preset} value={preset}>
-              last {preset}
-            </option>
-          ))}
-          <option value="own">from … to …</option>
-        </select>
-      </label>
+      <Select<string>
+        label="Time"
+        value={isOwn ? 'own' : range.key}
+        options={[...any, ...[...presets.keys()].map((key) => [key, `last ${key}`] as const), own]}
+        onValue={choose}
+      />
       {isOwn && <Moment label="From" name="since" value={range.since} />}
       {isOwn && <Moment label="To" name="until" value={range.until ?? nowSeconds()} />}
     </fieldset>

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { hooks } from '../api/client.ts';
 import { useAct } from '../api/use.ts';
-import { Dialog } from '../parts/dialog.tsx';
+import { ActDialog } from '../parts/dialog.tsx';
 import { Failed } from '../parts/states.tsx';
 import { currentPath, href, navigate } from './router.ts';
-import { logIn, stepUp } from './session.ts';
+import { logIn, stepUp, whyEnded } from './session.ts';
 
 const TokenField = ({ value, onValue }: { value: string; onValue: (value: string) => void }) => (
   <label>
@@ -20,6 +20,9 @@ const TokenField = ({ value, onValue }: { value: string; onValue: (value: string
   </label>
 );
 
+/** The page on which a session ended, in this tab. */
+const backKey = 'tidemark.back';
+
 /** The code of a link stays out of the address and of the history as soon as it is read. */
 const takeCode = (): string => {
   const code = currentPath() === '/login' ? location.hash.slice(1) : '';
@@ -33,10 +36,15 @@ export const LogIn = () => {
   const { run, isRunning, error } = useAct(async (proof: { token: string } | { code: string }) => {
     await logIn(proof);
     setToken('');
-    if (currentPath() === '/login') navigate(href('/'), { replace: true });
+    if (currentPath() === '/login') navigate(sessionStorage.getItem(backKey) ?? href('/'), { replace: true });
+    sessionStorage.removeItem(backKey);
   });
+  const why = whyEnded();
   useEffect(() => {
     document.title = 'Log in – Tidemark';
+    // A link that is opened in this tab has another address.
+    if (why !== '' && currentPath() !== '/login')
+      sessionStorage.setItem(backKey, location.pathname + location.search);
     const tryLink = (): void => {
       const code = takeCode();
       if (code !== '') void run({ code });
@@ -48,6 +56,11 @@ export const LogIn = () => {
   return (
     <main class="log-in" id="main">
       <h1>Log in to Tidemark</h1>
+      {why !== '' && (
+        <p class="state failed" role="status">
+          {why} After the log-in you are on the same page again.
+        </p>
+      )}
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -76,34 +89,23 @@ export const StepUp = () => {
     setToken('');
     setAnswer(undefined);
   };
-  const { run, isRunning, error } = useAct(async () => {
+  const act = async (): Promise<void> => {
     await stepUp(token.trim());
     close(true);
-  });
+  };
   useEffect(() => {
     hooks.stepUp = () => new Promise((resolve) => setAnswer(() => resolve));
   }, []);
   if (answer === undefined) return null;
   return (
-    <Dialog title="The token again" onClose={() => close(false)}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <p>This act needs the admin token again. It counts for five minutes.</p>
-        <TokenField value={token} onValue={setToken} />
-        {error !== undefined && <Failed error={error} />}
-        <p class="row">
-          <button type="submit" disabled={isRunning}>
-            Continue
-          </button>
-          <button type="button" onClick={() => close(false)}>
-            Cancel
-          </button>
-        </p>
-      </form>
-    </Dialog>
+    <ActDialog title="The token again" verb="Continue" act={act} onClose={() => close(false)}>
+      {(error) => (
+        <>
+          <p>This act needs the admin token again. It counts for five minutes.</p>
+          <TokenField value={token} onValue={setToken} />
+          {error !== undefined && <Failed error={error} />}
+        </>
+      )}
+    </ActDialog>
   );
 };

@@ -1,4 +1,5 @@
 import { hooks, send } from '../api/client.ts';
+import { nowSeconds } from '../api/clock.ts';
 import { useListener } from './listener.ts';
 
 /** What the browser may know of its session: never the token. Times in Unix seconds. */
@@ -17,15 +18,27 @@ const listeners = new Set<() => void>();
 const tabs = new BroadcastChannel('tidemark-session');
 /** undefined: not known yet; null: none. */
 let current: Session | null | undefined;
+/** Why there is none any more, in words; empty where there was none, or the reader ended it here. */
+let ended = '';
 
-const set = (next: Session | null): void => {
+const set = (next: Session | null, why = ''): void => {
   current = next;
+  ended = why;
   for (const listener of listeners) listener();
+};
+
+/** Metadata says no more of a session that has ended than that there is none. */
+const end = (): void => {
+  if (current == null) return set(null, ended);
+  const isOver = nowSeconds() >= current.expires_at;
+  const causes =
+    'its token was revoked, has expired or has another role now; it was ended elsewhere; nothing was asked for an hour; or NATS was restarted';
+  set(null, `Your session has ended: ${isOver ? 'its 12 hours are over' : causes}.`);
 };
 
 /** Reads the session that the cookie stands for. Throws an ApiError unless it has one or has none. */
 export const readSession = async (): Promise<void> => {
-  hooks.onEnded = () => set(null);
+  hooks.onEnded = end;
   // Another tab may have logged in as another user.
   hooks.onForbidden = () => void readSession().catch(() => undefined);
   tabs.onmessage = hooks.onForbidden;
@@ -33,7 +46,7 @@ export const readSession = async (): Promise<void> => {
     .then(async (response) => set(await response.json()))
     .catch((error: { status?: number }) => {
       if (error.status !== 401) throw error;
-      set(null);
+      end();
     });
 };
 
@@ -54,6 +67,9 @@ export const logOut = async (all = false): Promise<void> => {
   set(null);
   tabs.postMessage(null);
 };
+
+/** Why the session has ended, beside a component. */
+export const whyEnded = (): string => ended;
 
 /** The session as it is now, beside a component. */
 export const currentSession = (): Session | null | undefined => current;

@@ -4,6 +4,7 @@ import { ApiError } from '../api/client.ts';
 import { type LiveState, useLiveState } from '../api/live.ts';
 import { useLoad } from '../api/use.ts';
 import { pageOf, pages } from '../pages/pages.ts';
+import { Select } from '../parts/filters.tsx';
 import { useUtc } from '../parts/format.tsx';
 import { Hostile } from '../parts/hostile.tsx';
 import { plainText } from '../parts/plain-text.ts';
@@ -35,6 +36,8 @@ const Live = () => {
   return <Badge tone={tone}>{words}</Badge>;
 };
 
+const themes = [['auto', 'Auto'] as const, ['light', 'Light'] as const, ['dark', 'Dark'] as const];
+
 const Preferences = () => {
   const [theme, show] = useState(currentTheme());
   const [utc, setUtc] = useUtc();
@@ -44,14 +47,7 @@ const Preferences = () => {
   };
   return (
     <>
-      <label>
-        <span class="unseen">Colours</span>
-        <select value={theme} onChange={({ currentTarget }) => choose(currentTarget.value as Theme)}>
-          <option value="auto">Auto</option>
-          <option value="light">Light</option>
-          <option value="dark">Dark</option>
-        </select>
-      </label>
+      <Select label={<span class="unseen">Colours</span>} value={theme} options={themes} onValue={choose} />
       <label class="row">
         <input
           type="checkbox"

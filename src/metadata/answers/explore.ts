@@ -32,6 +32,10 @@ export const pointsAnswer = z
         group: z.array(text).meta({ description: 'The values of group_by' }),
         rows: count.nullable().meta({ description: 'Of the group; null without group_by' }),
         values: z.array(z.number().nullable()).meta({ description: 'One of each bucket' }),
+        too_large: z.array(count).meta({
+          description:
+            'Places of buckets whose sum is beyond the largest number, 1.8e308: they have points, and their value is null',
+        }),
       }),
     ),
     series_total: count.meta({ description: 'At most 20 are answered, those with most rows' }),

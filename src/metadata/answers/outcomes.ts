@@ -26,6 +26,24 @@ const stream = z
   })
   .meta({ id: 'StreamInFlight' });
 
+/** What is gone of the rows that were stored of an owner. */
+export const removedRows = z
+  .strictObject({
+    pipeline: z.enum(pipelines),
+    data_id: count,
+    app_id: count,
+    purged: z.boolean().meta({ description: 'A purge has removed its rows, or is removing them' }),
+    expired_before: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'Rows of event days (UTC) before this one may have been removed by the retention; null where the period has no such day',
+        examples: ['2026-11-20'],
+      }),
+  })
+  .meta({ id: 'RemovedRows' });
+
 /** For more than these, query ClickHouse directly. */
 export const accountsMax = 10_000;
 
@@ -42,6 +60,9 @@ export const balancesAnswer = z.strictObject({
   items: z.array(accountSchema),
   truncated: z.boolean().meta({
     description: `There are more than ${accountsMax} items: these are the first, and those with an open difference`,
+  }),
+  removed: z.array(removedRows).meta({
+    description: '`stored` counts what was stored: the owners of `items` whose rows have been removed since',
   }),
   buckets: z.array(outcomeBucket).meta({ description: 'By time, those with items or refusals' }),
   in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),

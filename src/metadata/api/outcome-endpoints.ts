@@ -23,6 +23,7 @@ import {
   timeQuery,
 } from './queries.ts';
 import { reasonFilter } from './reason-filter.ts';
+import { removedRows } from './removed-rows.ts';
 import { notKnown, notKnownSinceOf, shownAccount, shownSince } from './shown-account.ts';
 import { keptAccounts, outcomesCsv, shownBuckets } from './shown-outcomes.ts';
 
@@ -127,6 +128,8 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       );
       const items = keptAccounts(shown, accountsMax).map((each) => shownAccount(each, notKnownSince, until));
       const truncated = shown.length > accountsMax;
+      const keeping = { records, ttls: deps.pipelineRetention, nowMs: outcomes.now() };
+      const removed = removedRows(keeping, shown, since);
       const buckets = shownBuckets(sums);
       const inFlight = streams.map(({ name, messages, bytes, bytesMax, ackPending }) => ({
         stream: name,
@@ -136,7 +139,10 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
         ack_pending: ackPending,
       }));
       return {
-        body: { since, until, not_known_since, not_known, items, truncated, buckets, in_flight: inFlight },
+        body: {
+          ...{ since, until, not_known_since, not_known, items, truncated, removed, buckets },
+          in_flight: inFlight,
+        },
         csv: () => {
           if (truncated) throw tooManyForCsv(shown.length);
           return outcomesCsv(items, buckets);

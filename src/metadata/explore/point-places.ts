@@ -6,7 +6,7 @@ import type { PointTable } from './point-table.ts';
 
 /** A permanent Fault `not_stored_yet`. */
 export const notStored = (what: string): Fault =>
-  new Fault('permanent', 'not_stored_yet', `QuestDB has no ${what} yet: it has no rows there`);
+  new Fault('permanent', 'not_stored_yet', `nothing is stored there yet: QuestDB has no ${what}`);
 
 /** The table of a query. `stored`: its columns, lower case; `rows` runs a statement. */
 type Source = {

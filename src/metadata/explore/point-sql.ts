@@ -34,7 +34,12 @@ export type PointQuery = {
   readonly period: Period;
   /** The time of the rows, Unix milliseconds; undefined: all of the period. */
   readonly at?: number | undefined;
+  /** Each value also of the values times `scale`, in columns behind the others. */
+  readonly isScaled?: boolean | undefined;
 };
+
+/** A power of two: what is scaled by it and back is the same number, unless it is smaller than 1e-288. */
+export const scale = 2 ** -64;
 
 /** Values of the dimensions of `groupBy`. */
 export type Group = readonly (string | null)[];
@@ -147,17 +152,23 @@ const unitText = (step: number): string => {
 const functionOf = (aggregate: Aggregate): string => (aggregate === 'last' ? 'last_not_null' : aggregate);
 
 /** The columns of values; an alias has a space, which no name of a dimension has. */
-const valuesOf = ({ layout, metrics, aggregate }: PointQuery): string[] => {
+const valuesOf = ({ layout, metrics, aggregate, isScaled = false }: PointQuery): string[] => {
   const call = functionOf(aggregate);
-  if (layout === 'narrow') return ['metric', `${call}(value) AS ${quoteIdentifier(`${aggregate} value`)}`];
-  return metrics.map(
-    ({ column }) => `${call}(${quoteIdentifier(column)}) AS ${quoteIdentifier(`${aggregate} ${column}`)}`,
+  const columns = layout === 'narrow' ? ['value'] : metrics.map(({ column }) => column);
+  const selected = (column: string): string => (layout === 'narrow' ? column : quoteIdentifier(column));
+  const plain = columns.map(
+    (column) => `${call}(${selected(column)}) AS ${quoteIdentifier(`${aggregate} ${column}`)}`,
   );
+  const scaled = columns.map(
+    (column) =>
+      `${call}(${selected(column)} * ${scale}) AS ${quoteIdentifier(`${aggregate} scaled ${column}`)}`,
+  );
+  return [...(layout === 'narrow' ? ['metric'] : []), ...plain, ...(isScaled ? scaled : [])];
 };
 
 /**
  * The buckets of these groups: the time, the values of `groupBy`, then a column per metric (wide), or the metric and its value
- * (narrow).
+ * (narrow); then, where the query is scaled, as many columns of scaled values.
  */
 export const seriesSql = (query: PointQuery, groups: readonly Group[], step: number): string => {
   const { groupBy } = query;
@@ -175,6 +186,13 @@ export const rawSql = (query: PointQuery, columns: readonly string[], limit: num
   `SELECT timestamp, ${columnsOf(columns)} ${rowsOf(query)} ORDER BY timestamp DESC LIMIT ${limit}`;
 
 type Rows = Pick<PointQuery, 'table' | 'period'>;
+
+/** The largest and the smallest value of each metric in the period (narrow: of all); no filter, so that QuestDB reads columns alone. */
+export const extremesSql = ({ table, period, layout, metrics }: PointQuery): string => {
+  const columns = layout === 'narrow' ? ['value'] : metrics.map(({ column }) => column);
+  const selected = columns.map(quoteIdentifier).map((column) => `max(${column}), min(${column})`);
+  return `SELECT ${selected.join(', ')} FROM ${quoteIdentifier(table)} WHERE ${withinPeriod(period)}`;
+};
 
 /** The values of a dimension with most rows, each with its rows. */
 export const valuesSql = ({ table, period }: Rows, place: Place, limit: number): string =>

@@ -1,5 +1,6 @@
 import { registryIn } from '../../directory/column-registry.ts';
 import { columnsKey } from '../../directory/keys.ts';
+import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
 import type { ColumnRegistry, Layout } from '../../model/records.ts';
 import { isValidName } from '../../wire/column-naming.ts';
@@ -33,6 +34,11 @@ const askedDataId = ({ data_id: dataId, table }: AskedTable): number => {
   return found;
 };
 
+const nothingStored = (what: string, isPurged: boolean): Fault => {
+  const why = isPurged ? 'its rows were purged' : 'it has no table yet, or none any more';
+  return new Fault('permanent', 'not_found', `nothing is stored of ${what}: ${why}`);
+};
+
 /** The table of a data id that exists in the records. Permanent Faults `not_found`, `invalid_value`. */
 export const findTable = async (records: Source, asked: AskedTable): Promise<PointTable> => {
   const dataId = askedDataId(asked);
@@ -43,9 +49,11 @@ export const findTable = async (records: Source, asked: AskedTable): Promise<Poi
     records.columns.get(columnsKey(dataId)),
   ]);
   const tableId = table?.value.table_id;
-  const isGone = group === undefined || tableId === undefined || records.purges.known(dataId) !== undefined;
-  if (isGone || (asked.table !== undefined && asked.table !== tableId))
-    throw notFound(asked.table === undefined ? `the table of data id ${dataId}` : `table ${asked.table}`);
+  const isPurged = records.purges.known(dataId) !== undefined;
+  const isOther = asked.table !== undefined && tableId !== undefined && asked.table !== tableId;
+  if (isOther) throw notFound(`table ${asked.table}`);
+  if (isPurged || group === undefined || tableId === undefined)
+    throw nothingStored(asked.table === undefined ? `data id ${dataId}` : `table ${asked.table}`, isPurged);
   return {
     dataId,
     tableId,

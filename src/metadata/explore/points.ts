@@ -4,6 +4,7 @@ import { fieldFault } from '../problem.ts';
 import type { Records } from '../records/store.ts';
 import { unknownInstance } from '../tables/placement.ts';
 import type { NextBounds } from './gate.ts';
+import { valueOfBucket, withScaled } from './large-values.ts';
 import { type AskedPeriod, bucketsOf, periodOf } from './period.ts';
 import { groupsThatFit } from './point-groups.ts';
 import { findPlaces, notStored } from './point-places.ts';
@@ -172,17 +173,22 @@ const readGroups = async (run: Run, query: PointQuery): Promise<Groups> => {
 
 const keyOf = (group: Group, metric: string): string => JSON.stringify([group, metric]);
 
-/** The metric and the value of each column of values. */
+/** The metric, the value and, where the query is scaled, the scaled value of each column of values. */
 const valuesOfRow = (
   { layout, metrics, groupBy }: PointQuery,
   row: readonly unknown[],
-): [string, unknown][] => {
+): [metric: string, plain: number | null, scaled: number | null][] => {
   const values = row.slice(1 + groupBy.length);
-  if (layout === 'narrow') return [[String(values[0]), values[1]]];
-  return metrics.map(({ name }, index) => [name, values[index]]);
+  if (layout === 'narrow') return [[String(values[0]), numberOf(values[1]), numberOf(values[2])]];
+  return metrics.map(({ name }, index) => [
+    name,
+    numberOf(values[index]),
+    numberOf(values[metrics.length + index]),
+  ]);
 };
 
-const readSeries = async (run: Run, query: PointQuery, step: number, starts: readonly number[]) => {
+const readSeries = async (run: Run, asked: PointQuery, step: number, starts: readonly number[]) => {
+  const query = await withScaled(asked, run.rows);
   const { groups: found, total } = await readGroups(run, query);
   const groups = groupsThatFit(query, found, step, starts.length);
   // QuestDB fills a bucket in which no group has a row, and in a wide table counts the rows of other metrics as 0.
@@ -193,9 +199,10 @@ const readSeries = async (run: Run, query: PointQuery, step: number, starts: rea
       group,
       rows,
       values: starts.map(() => empty),
+      too_large: [] as number[],
     })),
   );
-  const byKey = new Map(series.map((each) => [keyOf(each.group, each.metric), each.values]));
+  const byKey = new Map(series.map((each) => [keyOf(each.group, each.metric), each]));
   const first = starts[0] ?? 0;
   const rows =
     groups.length === 0
@@ -210,9 +217,12 @@ const readSeries = async (run: Run, query: PointQuery, step: number, starts: rea
   for (const row of rows) {
     const at = (secondsOf(row[0]) - first) / step;
     const group = query.groupBy.map((_, index) => textOf(row[index + 1]));
-    for (const [metric, value] of valuesOfRow(query, row)) {
-      const values = byKey.get(keyOf(group, metric));
-      if (values !== undefined && at in values) values[at] = numberOf(value) ?? empty;
+    for (const [metric, plain, scaled] of valuesOfRow(query, row)) {
+      const own = byKey.get(keyOf(group, metric));
+      if (own === undefined || !(at in own.values)) continue;
+      const value = valueOfBucket(query, plain, scaled);
+      own.values[at] = value ?? empty;
+      if (value === undefined) own.too_large.push(at);
     }
   }
   return { series, total: total * query.metrics.length };

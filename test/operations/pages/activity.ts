@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createCli } from '../../support/clients/cli.ts';
@@ -335,6 +336,30 @@ describe('the activity of a data id', () => {
     // Not a rate: one request in an hour makes it 1.
     expect(text).toMatch(/^busiest second\s+\d+ of 50 requests, in the last hour$/m);
     expect(text).toContain('send at least one metric per point');
+  });
+
+  it('is printed without the counts of the day where they cannot be read, which is said and makes the exit code 1', async () => {
+    const proxy = createServer((request, response) => {
+      const url = `http://127.0.0.1:${stack.metadata.ports['api']}${request.url}`;
+      if (request.url?.startsWith('/api/v1/outcomes')) return response.writeHead(503).end();
+      const headers = { Authorization: request.headers.authorization ?? '' };
+      return fetch(url, { headers }).then(async (answer) => response.end(await answer.text()));
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    try {
+      const address = proxy.address();
+      const port = typeof address === 'object' ? address?.port : undefined;
+      const env = { PATH: process.env['PATH'], ...stack.env, TIDEMARK_ADMIN_URL: `http://127.0.0.1:${port}` };
+      const { code, stdout, stderr } = await createCli(() => env).run(
+        `activity ${report.data_source.mon_data_id}`,
+      );
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/state\s+receiving/);
+      expect(stdout).toContain('send at least one metric per point');
+      expect(stderr).toMatch(/^the counts of the last day cannot be read: /);
+    } finally {
+      proxy.close();
+    }
   });
 
   it('of a disabled one says so, and of an unknown one is a 404', async () => {

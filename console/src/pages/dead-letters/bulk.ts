@@ -76,12 +76,7 @@ export const runAll = async (
   let sum: Done = { matched: 0, items: 0, done: 0, failed: [], next_cursor: first, first_cursor: first };
   do {
     const cursor = sum.next_cursor;
-    const part = await ask({
-      ...target,
-      dry_run: isDryRun,
-      limit,
-      ...(cursor === null ? {} : { cursor }),
-    });
+    const part = await ask({ ...target, dry_run: isDryRun, limit, ...(cursor === null ? {} : { cursor }) });
     sum = {
       ...part,
       matched: sum.matched + part.matched,

@@ -77,12 +77,7 @@ const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) =>
 };
 
 const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
-  {
-    key: 'at',
-    title: 'Time',
-    cell: ({ at }) => <Time at={at} seconds ms />,
-    sortBy: ({ at }) => at,
-  },
+  { key: 'at', title: 'Time', cell: ({ at }) => <Time at={at} seconds ms />, sortBy: ({ at }) => at },
   column('Owner', (drop) => ownerText(drop) || '–', ownerText),
   column(
     'Reason',

@@ -5,9 +5,10 @@ import { furtherTerms, itemsOf } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
-import { ownerName, ownerText, refusedOf } from './series.ts';
+import { ownerName, ownerText, refusedOf, removedText } from './series.ts';
 
-type Account = Answer<'/api/v1/outcomes'>['items'][number];
+type Outcomes = Answer<'/api/v1/outcomes'>;
+type Account = Outcomes['items'][number];
 
 const droppedOf = ({ dropped }: Account): number =>
   Object.values(dropped).reduce((sum, items) => sum + items, 0);
@@ -25,9 +26,16 @@ const verdict = (row: Account) => {
   return <a href={href('/system/account', owner === '' ? {} : { owner })}>{badge}</a>;
 };
 
-type OwnersProps = { items: readonly Account[]; onChoose: (owner: string, reason?: string) => void };
+type OwnersProps = {
+  items: readonly Account[];
+  removed: Outcomes['removed'];
+  onChoose: (owner: string, reason?: string) => void;
+};
 
-const columnsOf = (items: readonly Account[], choose: OwnersProps['onChoose']): Column<Account>[] => [
+const goneOf = (row: Account, removed: Outcomes['removed']): string =>
+  removedText(removed.filter((of) => of.pipeline === row.pipeline && ownerText(of) === ownerText(row)));
+
+const columnsOf = ({ items, removed, onChoose: choose }: OwnersProps): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
     cell: (row) =>
@@ -41,7 +49,10 @@ const columnsOf = (items: readonly Account[], choose: OwnersProps['onChoose']): 
   },
   textColumn('items', 'Items', ({ pipeline }) => itemsOf(pipeline)),
   numberColumn('received', 'Received', ({ received }) => received),
-  numberColumn('stored', 'Stored', ({ stored }) => stored),
+  {
+    ...numberColumn('stored', 'Stored', ({ stored }) => stored),
+    cell: (row) => [numberText(row.stored), <div key="gone">{goneOf(row, removed)}</div>],
+  },
   numberColumn('dropped', 'Dropped', droppedOf),
   {
     ...{ key: 'reason', title: 'Most by', sortBy: (row) => topReason(row)?.[0] ?? '' },
@@ -67,16 +78,16 @@ const columnsOf = (items: readonly Account[], choose: OwnersProps['onChoose']): 
 ];
 
 /** What became of the items of each owner. */
-export const Owners = ({ items, onChoose }: OwnersProps) => (
+export const Owners = (props: OwnersProps) => (
   <>
     <h2>Owners</h2>
     <Table
       caption="Outcomes by owner"
       sortName="owners"
-      rows={items}
+      rows={props.items}
       keyOf={({ pipeline, data_id: dataId, app_id: appId }) => `${pipeline} ${dataId} ${appId}`}
       empty="No owner has items or refused requests in this time."
-      columns={columnsOf(items, onChoose)}
+      columns={columnsOf(props)}
     />
   </>
 );

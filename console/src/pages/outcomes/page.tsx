@@ -256,6 +256,7 @@ const Found = ({ choice }: { choice: Chosen }) => {
               {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}
               <Owners
                 items={items}
+                removed={owners.removed}
                 onChoose={(chosen, reason) => setQuery({ owner: chosen, reason }, { replace: false })}
               />
             </>

@@ -143,6 +143,14 @@ export const sentenceOf = (sums: Charts['sums'], accounts: readonly Further[], b
   return `${numberText(total)} items: ${percentText(of('stored') / total)} stored, ${numberText(all)} dropped${most}, ${numberText(letters)} dead-lettered${rest}${besideText(beside)}.`;
 };
 
+/** What is gone of the rows that were stored of an owner, in words; empty where nothing is. */
+export const removedText = (of: readonly components['schemas']['RemovedRows'][]): string => {
+  const texts = of.map(({ purged, expired_before: before }) =>
+    purged ? 'purged since' : `rows of days before ${before} may have expired since`,
+  );
+  return [...new Set(texts)].join(', ');
+};
+
 export type Charts = {
   readonly times: readonly number[];
   readonly outcomes: readonly Series[];

@@ -32,9 +32,7 @@ export const rateField = (value: number): Field =>
     'max_rate',
     'Limit',
     'Requests a second of the whole cluster: -1 the default, 0 unlimited, below -1 none.',
-    {
-      ...{ kind: 'number', value: String(value), isRequired: true },
-    },
+    { ...{ kind: 'number', value: String(value), isRequired: true } },
   );
 
 /** The fields of a report that can be changed later, too. */

@@ -4,7 +4,7 @@ import { nowSeconds } from '../../api/clock.ts';
 import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { column, numberColumn } from '../../parts/columns.tsx';
-import { Search } from '../../parts/filters.tsx';
+import { Search, Select } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Failed, NotKnown, TooLarge } from '../../parts/states.tsx';
@@ -28,6 +28,7 @@ const stateChoices = new Map<string, (owner: Owner) => boolean>([
   ['deleted', ({ state }) => state === 'deleted' || state === 'purged' || state === 'purging'],
   ['all', () => true],
 ]);
+const stateOptions = [...stateChoices.keys()].map((choice) => [choice, choice] as const);
 const usualChoice = 'not deleted';
 
 /** When an owner was last seen; `isKnown` false: the usage was not read. */
@@ -112,14 +113,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
       <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
       <div class="row owner-bar">
         <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />
-        <label class="row">
-          State
-          <select value={state} onChange={({ currentTarget }) => setState(currentTarget.value)}>
-            {[...stateChoices.keys()].map((choice) => (
-              <option key={choice}>{choice}</option>
-            ))}
-          </select>
-        </label>
+        <Select label="State" value={state} options={stateOptions} onValue={setState} />
         {mayCreate && (
           <button type="button" onClick={() => setIsCreating(true)}>
             Create {kind.noun === 'source' ? 'a report' : 'an application'}

@@ -5,9 +5,9 @@ import { Sparkline } from '../../charts/small.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { furtherTerms } from '../../parts/signals.ts';
-import { Await, Badge, NotKnown, type Tone } from '../../parts/states.tsx';
+import { Await, Badge, Failed, NotKnown, type Tone } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
-import { reasonCounts } from '../outcomes/series.ts';
+import { reasonCounts, removedText } from '../outcomes/series.ts';
 import { type Activity, rateText } from './owner.ts';
 import { Facts, Gauge, Sum, type TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
@@ -31,8 +31,10 @@ const counted = [
 ] as const;
 
 /** Further terms of the account where they are not 0, behind those that always stand. */
-const shownOf = (minutes: Activity['minutes']) => [
-  ...counted,
+const shownOf = (minutes: Activity['minutes'], gone: string) => [
+  ...counted.map(
+    ([key, title]) => [key, key === 'stored' && gone !== '' ? `${title}, ${gone}` : title] as const,
+  ),
   ...furtherTerms
     .filter((term) => minutes.some((minute) => minute[term] > 0))
     .map((term) => [term, term] as const),
@@ -121,6 +123,7 @@ export const Overview = (props: TabProps) => {
     },
     60_000,
   );
+  const gone = removedText(day.data?.removed ?? []);
   const query = { owner: `${kind.noun === 'source' ? '' : 'app:'}${owner.id}` };
   return (
     <>
@@ -142,7 +145,7 @@ export const Overview = (props: TabProps) => {
             <h2>The last hour</h2>
             <NotKnown since={notKnownSince} />
             <ul class="figures">
-              {shownOf(minutes).map(([key, title]) => (
+              {shownOf(minutes, gone).map(([key, title]) => (
                 <Sum key={key} title={title} by="minute" values={minutes.map((minute) => minute[key])} />
               ))}
               {limits.map(({ name, used, limit }) => (
@@ -159,15 +162,15 @@ export const Overview = (props: TabProps) => {
       <h2>Refused and dropped, the last day</h2>
       <Await of={activity}>
         {({ refusals }) => (
-          <Await of={day}>
-            {({ items }) => (
-              <Refusals
-                items={refusals}
-                counts={reasonCounts(items)}
-                empty="Nothing was refused or dropped in the last day."
-              />
-            )}
-          </Await>
+          <>
+            {day.error !== undefined && <p>How often each reason came cannot be read:</p>}
+            {day.error !== undefined && <Failed error={day.error} onRetry={day.reload} />}
+            <Refusals
+              items={refusals}
+              {...(day.data && { counts: reasonCounts(day.data.items) })}
+              empty={day.data ? 'Nothing was refused or dropped in the last day.' : 'No sample is kept.'}
+            />
+          </>
         )}
       </Await>
       <p class="row">

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
-import { Chip } from '../../parts/filters.tsx';
+import { Chip, Select } from '../../parts/filters.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -19,6 +19,8 @@ type NamesProps = {
   readonly max: number;
 };
 
+const named = (name: string) => [name, plainText(name)] as const;
+
 /** Some of many names: each chosen one is a button that removes it. */
 export const Names = ({ label, name, chosen, options, max }: NamesProps) => {
   const set = (names: readonly string[]): void => setQuery({ [name]: names }, { replace: false });
@@ -26,21 +28,13 @@ export const Names = ({ label, name, chosen, options, max }: NamesProps) => {
   return (
     <fieldset class="row">
       <legend class="unseen">{label}</legend>
-      <label>
-        {label}{' '}
-        <select
-          value=""
-          disabled={chosen.length >= max || free.length === 0}
-          onChange={({ currentTarget: { value } }) => value !== '' && set([...chosen, value])}
-        >
-          <option value="">{chosen.length >= max ? `at most ${max}` : 'add …'}</option>
-          {free.map((option) => (
-            <option key={option} value={option}>
-              {plainText(option)}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select
+        label={label}
+        value=""
+        isDisabled={chosen.length >= max || free.length === 0}
+        options={[['', chosen.length >= max ? `at most ${max}` : 'add …'], ...free.map(named)]}
+        onValue={(value) => value !== '' && set([...chosen, value])}
+      />
       {chosen.map((each) => (
         <button
           key={each}
@@ -93,14 +87,12 @@ const Editor = ({ source, dimension, withFilter, onAdded }: EditorProps) => {
           <Hostile text={dimension} max={60} />
         </legend>
         <div class="row">
-          <select
-            aria-label="Condition"
+          <Select
+            label={<span class="unseen">Condition</span>}
             value={isNot ? '!=' : '='}
-            onChange={({ currentTarget }) => setIsNot(currentTarget.value === '!=')}
-          >
-            <option value="=">is one of</option>
-            <option value="!=">is none of</option>
-          </select>
+            options={Object.entries({ '=': 'is one of', '!=': 'is none of' })}
+            onValue={(value) => setIsNot(value === '!=')}
+          />
           <label>
             Other value <input value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} />
           </label>
@@ -164,21 +156,13 @@ export const Filters = ({ source, given, dimensions, max }: FiltersProps) => {
     <>
       <fieldset class="row">
         <legend class="unseen">Filters</legend>
-        <label>
-          Filter{' '}
-          <select
-            value={dimension}
-            disabled={given.length >= max}
-            onChange={({ currentTarget }) => setDimension(currentTarget.value)}
-          >
-            <option value="">by a dimension …</option>
-            {dimensions.map((each) => (
-              <option key={each} value={each}>
-                {plainText(each)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Select
+          label="Filter"
+          value={dimension}
+          isDisabled={given.length >= max}
+          options={[['', 'by a dimension …'], ...dimensions.map(named)]}
+          onValue={setDimension}
+        />
         {given.map((text) => {
           const filter = parseFilter(text);
           const words = filter === undefined ? plainText(text) : filterWords(filter);

@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
-import { exactText } from '../../parts/figures.ts';
-import { Choice, Search } from '../../parts/filters.tsx';
+import { Choice, Search, Select } from '../../parts/filters.tsx';
+import { exactText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
@@ -19,6 +19,7 @@ import {
   aggregates,
   filtersMax,
   groupsMax,
+  isEmpty,
   metricsMax,
   noPoint,
   type Points,
@@ -66,7 +67,9 @@ const Controls = () => {
   const dataId = dataIdOf(source);
   const names = useNames(dataId);
   const owners = listed.data?.owners ?? [];
+  const listedOf = owners.map(({ id, name }) => [String(id), `${id} ${plainText(name, 60)}`] as const);
   const isListed = owners.some(({ id }) => String(id) === source);
+  const other = isListed ? [] : [[source, source === '' ? 'choose …' : plainText(source)] as const];
   const choose = (next: string): void =>
     setQuery({ source: next, metric: undefined, by: undefined, where: undefined }, { replace: false });
   const { metrics = [], dimensions = [] } = names.data ?? {};
@@ -74,23 +77,7 @@ const Controls = () => {
     <div class="query">
       {listed.error !== undefined && <Failed error={listed.error} onRetry={listed.reload} />}
       <div class="row">
-        <label>
-          Source{' '}
-          <select
-            data-search
-            class="source"
-            value={source}
-            onChange={({ currentTarget }) => choose(currentTarget.value)}
-          >
-            {source === '' && <option value="">choose …</option>}
-            {source !== '' && !isListed && <option value={source}>{plainText(source)}</option>}
-            {owners.map(({ id, name }) => (
-              <option key={id} value={String(id)}>
-                {id} {plainText(name, 60)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Select label="Source" value={source} isSearch options={[...other, ...listedOf]} onValue={choose} />
         {listed.isMany && <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />}
         {listed.data?.isCut && (
           <TooLarge shown={owners.length} how="A search finds the others by name, id or business." />
@@ -108,7 +95,8 @@ const Controls = () => {
       {names.data === undefined && names.error === undefined && <Loading what="Loading the names" />}
       {names.data !== undefined && dataId !== undefined && metrics.length === 0 && (
         <Empty>
-          This source has sent no metric yet. <a href={href(`/sources/${dataId}/set-up`)}>Set it up</a>
+          This source has no metric yet, or any more.{' '}
+          <a href={href(`/sources/${dataId}/set-up`)}>Set it up</a>
         </Empty>
       )}
       {metrics.length > 0 && dataId !== undefined && (
@@ -159,26 +147,26 @@ const Rows = ({ raw }: { raw: NonNullable<Points['raw']> }) => (
       key: `c${place}`,
       title: plainText(name, 40),
       isNumber: raw.rows.some(({ [place]: cell }) => typeof cell === 'number'),
-      cell: ({ cells }: RawRow) => <Cell value={cells[place]} />,
+      cell: ({ cells: { [place]: value } }: RawRow) =>
+        place === 0 ? <Time at={Date.parse(String(value))} ms /> : <Cell value={value} />,
     }))}
   />
 );
 
 const Found = ({ points, isCount }: { points: Points; isCount: boolean }) => {
+  const { query } = useAddress();
   if (points.raw !== null) return <Rows raw={points.raw} />;
-  const series = seriesOf(points);
-  const isEmpty = (value: number | null): boolean => value === null || (isCount && value === 0);
-  if (series.every(({ values }) => values.every(isEmpty))) return <Empty>{noPoint}</Empty>;
+  if (isEmpty(points, isCount)) return <Empty>{noPoint}</Empty>;
   return (
     <>
       <Chart
         name="points"
         title="Values over time"
         kind="lines"
-        summary={sentenceOf(points)}
+        summary={sentenceOf(points, query.get('step'))}
         times={points.buckets}
         step={points.step ?? 60}
-        series={series}
+        series={seriesOf(points)}
         text={exactText}
         heightPx={300}
         onZoom={setTimeRange}

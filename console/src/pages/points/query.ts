@@ -1,3 +1,4 @@
+import { nowSeconds } from '../../api/clock.ts';
 import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
 import type { Series } from '../../charts/model.ts';
@@ -53,6 +54,18 @@ const conditionOf = ({ dimension, isNot, values }: Filter): NonNullable<PointsQu
   return { dimension, operator: values.length === 1 ? one : several, values: [...values] };
 };
 
+const bucketsMax = 600;
+/** The clock of metadata may be ahead of this one, and a query arrives later. */
+const slackSeconds = 30;
+
+/** The step of an address; undefined where it has none, or one with more buckets in this time than are answered. */
+export const stepOf = (query: URLSearchParams, { since, until }: Period): number | undefined => {
+  const step = Number(query.get('step') ?? '');
+  if (!Number.isInteger(step) || step <= 0) return undefined;
+  const end = until ?? nowSeconds() + slackSeconds;
+  return Math.ceil(end / step) - Math.floor(since / step) <= bucketsMax ? step : undefined;
+};
+
 /** The query of an address; a text says what it still needs. */
 export const queryOf = (query: URLSearchParams, range: Period): PointsQuery | string => {
   const source = query.get('source') ?? '';
@@ -61,7 +74,6 @@ export const queryOf = (query: URLSearchParams, range: Period): PointsQuery | st
   if (metrics.length === 0) return 'Choose a metric.';
   const filters = query.getAll('where').map(parseFilter);
   if (filters.includes(undefined)) return 'A filter of the address cannot be read: remove it.';
-  const step = Number(query.get('step') ?? '');
   return {
     ...(/^\d{1,15}$/.test(source) ? { data_id: Number(source) } : { table: source }),
     metrics,
@@ -71,7 +83,7 @@ export const queryOf = (query: URLSearchParams, range: Period): PointsQuery | st
     since: range.since,
     until: range.until,
     wide: isWide(range),
-    step: Number.isInteger(step) && step > 0 ? step : undefined,
+    step: stepOf(query, range),
     raw: query.get('show') === 'rows',
   };
 };
@@ -90,8 +102,29 @@ export const seriesOf = ({ series, group_by }: Points): readonly Series[] =>
     values,
   }));
 
-export const sentenceOf = ({ series, series_total, step, buckets }: Points): string => {
+/** Buckets whose sum is larger than a number can be: they have points, and no value. */
+const largeIn = ({ series }: Points): number => new Set(series.flatMap((each) => each.too_large)).size;
+
+/** Whether no bucket has a point. */
+export const isEmpty = (points: Points, isCount: boolean): boolean =>
+  largeIn(points) === 0 &&
+  points.series.every(({ values }) => values.every((value) => value === null || (isCount && value === 0)));
+
+/** What the chart shows; `asked`: the step of the address, which the answer has unless it is too small. */
+export const sentenceOf = (points: Points, asked: string | null): string => {
+  const { series, series_total, step, buckets } = points;
   const shown = series.length === 1 ? 'One series' : `${series.length} series`;
   const left = series_total > series.length ? ` of ${series_total}, those with most rows` : '';
-  return `${shown}${left}; ${buckets.length} buckets of ${step ?? 0} s.`;
+  const large = largeIn(points);
+  const sum = large === 1 ? 'The sum of a bucket is' : `The sums of ${large} buckets are`;
+  const isSmall = Number.isInteger(Number(asked)) && Number(asked) > 0 && Number(asked) !== step;
+  return [
+    `${shown}${left}; ${buckets.length} buckets of ${step ?? 0} s.`,
+    ...(isSmall
+      ? [`The step ${asked} s would make more than ${bucketsMax} buckets of this time: it is automatic.`]
+      : []),
+    ...(large > 0
+      ? [`${sum} beyond the largest number, 1.8E308: take a shorter step, or another aggregate.`]
+      : []),
+  ].join(' ');
 };

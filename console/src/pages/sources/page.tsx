@@ -1,9 +1,4 @@
-import { OwnerList } from '../owners/list.tsx';
-import { OwnerPage } from '../owners/one.tsx';
 import { sources } from '../owners/owner.ts';
-import type { PageProps } from '../page-props.ts';
+import { ownersPage } from '../owners/pages.tsx';
 
-const Page = ({ rest }: PageProps) =>
-  rest.length === 0 ? <OwnerList kind={sources} /> : <OwnerPage kind={sources} rest={rest} />;
-
-export default Page;
+export default ownersPage(sources);

@@ -21,6 +21,27 @@ describe('the axis of values', () => {
     expect(valueTicks(0, { whole: true })).toEqual([0, 1]);
   });
 
+  it('has finite marks, each larger than the last, and a place for every value up to the largest and smallest numbers', () => {
+    const most = Number.MAX_VALUE;
+    for (const [min, max] of [
+      [0, most],
+      [-most, most],
+      [-1.7e308, 0],
+      [-1e308, 1e308],
+      [0, 2e-323],
+    ] as const) {
+      const ticks = valueTicks(max, { min, whole: max > 1 });
+      expect(ticks.every(Number.isFinite)).toBe(true);
+      expect(ticks.toSorted((left, right) => left - right)).toEqual(ticks);
+      expect(new Set(ticks).size).toBe(ticks.length);
+      expect(ticks.length).toBeLessThanOrEqual(7);
+      const y = linear([ticks[0] ?? 0, ticks.at(-1) ?? 0], [100, 0]);
+      const places = [min, min / 2, max / 2, max].map(y);
+      for (const place of places) expect(Math.abs(place - 50)).toBeLessThanOrEqual(50 + 1e-9);
+      expect(places[0]).toBeGreaterThan(places[3] ?? 0);
+    }
+  });
+
   it('has a length without any value', () => {
     expect(valueTicks(0)).toEqual([0, 1]);
     expect(niceCeil(Number.NaN)).toBe(1);

@@ -5,6 +5,7 @@ import { lastValuesSql, metricsSql } from '../../../../src/metadata/explore/metr
 import {
   aggregates,
   type Condition,
+  extremesSql,
   groupCountSql,
   groupsSql,
   operators,
@@ -68,6 +69,7 @@ const query: fc.Arbitrary<PointQuery> = fc.record({
   filter: fc.array(condition, { maxLength: 3 }),
   groupBy: fc.array(place, { minLength: 1, maxLength: 2 }),
   period: fc.constant({ since: 1_800_000_000, until: 1_800_003_600 }),
+  isScaled: fc.boolean(),
 });
 
 /** The same query whose values are all the same harmless letter. */
@@ -97,6 +99,7 @@ describe('a statement for QuestDB', () => {
             [groupCountSql(asked), groupCountSql(plain)],
             [seriesSql(asked, groups, 60), seriesSql(plain, plainGroups, 60)],
             [rawSql(asked, ['target'], 50), rawSql(plain, ['target'], 50)],
+            [extremesSql(asked), extremesSql(plain)],
           ] as const;
           for (const [sql, expected] of pairs) expect(skeleton(sql, false)).toBe(skeleton(expected, false));
         },

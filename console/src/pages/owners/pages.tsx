@@ -1,0 +1,10 @@
+import type { PageProps } from '../page-props.ts';
+import { OwnerList } from './list.tsx';
+import { OwnerPage } from './one.tsx';
+import type { Kind } from './owner.ts';
+
+/** The page of all owners of a kind, and of one of them. */
+export const ownersPage =
+  (kind: Kind) =>
+  ({ rest }: PageProps) =>
+    rest.length === 0 ? <OwnerList kind={kind} /> : <OwnerPage kind={kind} rest={rest} />;
