@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { settingFault } from '../config/settings.ts';
@@ -6,6 +5,7 @@ import type { Certificate } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TlsMetrics } from '../telemetry/shared-metrics.ts';
+import { certificatesIn, type ServedCertificate, servedCertificate } from './certificates.ts';
 
 /** The beginning of the settings' names of a server with certificate files. */
 export type TlsSettings = 'TIDEMARK_INGRESS_TLS' | 'TIDEMARK_METADATA_TLS';
@@ -39,47 +39,21 @@ const read = ({ certFile, keyFile, clientCaFile }: TlsPaths): SecureContextOptio
 
 const textOf = ({ cert, key, ca }: SecureContextOptions): string => [cert, key, ca].map(String).join('\n');
 
-/**
- * Throws an Error where a block of the client authorities is malformed or truncated, or none is a certificate: a TLS context is made
- * without it, and then refuses the clients.
- */
-const checkAuthorities = (pem: string): void => {
-  // As TLS reads it: a block begins with a line, and comments may say anything.
-  const blocks = pem
-    .split(/^(?=[ \t\uFEFF]*-----BEGIN)/m)
-    .filter((text) => /^[ \t\uFEFF]*-----BEGIN/.test(text));
-  // A block of another label, as a key, is skipped by TLS too.
-  const own = blocks.filter(
-    (block) => !/^\uFEFF?-----BEGIN (?!(?:X509 |TRUSTED )?CERTIFICATE-)[^\r\n]+-----/.test(block),
-  );
-  if (own.length === 0) throw new Error('the file of the client authorities has no certificate');
-  own.forEach((block, index) => {
-    try {
-      new X509Certificate(block);
-    } catch (error) {
-      throw new Error(
-        `certificate ${index + 1} of the client authorities cannot be read (${errorText(error)})`,
-      );
-    }
-  });
-};
-
-/** When a certificate is valid, in ms. */
-type Validity = { readonly fromMs: number; readonly untilMs: number };
-
-/** The validity of the certificate. Throws an Error when the files do not parse or do not belong together. */
-const check = (context: SecureContextOptions): Validity => {
+/** What clients will be shown. Throws an Error when the files do not parse or do not belong together. */
+const check = (context: SecureContextOptions): ServedCertificate => {
   createSecureContext(context);
-  if (context.ca !== undefined) checkAuthorities(String(context.ca));
-  const { validFrom, validTo } = new X509Certificate(String(context.cert));
-  return { fromMs: Date.parse(validFrom), untilMs: Date.parse(validTo) };
+  if (context.ca !== undefined) certificatesIn(String(context.ca), 'client authorities');
+  return servedCertificate(String(context.cert), String(context.key));
 };
 
 /** Why clients that check a certificate refuse it now; undefined while it is valid. */
-const invalidText = ({ fromMs, untilMs }: Validity): string | undefined => {
+const invalidText = ({ fromMs, untilMs }: ServedCertificate): string | undefined => {
   const now = Date.now();
-  if (now >= untilMs) return `the certificate expired at ${new Date(untilMs).toISOString()}`;
-  return now < fromMs ? `the certificate is not valid before ${new Date(fromMs).toISOString()}` : undefined;
+  if (now >= untilMs)
+    return `the certificate, or one of its chain, expired at ${new Date(untilMs).toISOString()}`;
+  return now < fromMs
+    ? `the certificate, or one of its chain, is not valid before ${new Date(fromMs).toISOString()}`
+    : undefined;
 };
 
 /** Throws a permanent Fault that names the settings when only one of the pair is set. undefined: plain HTTP. */
@@ -107,10 +81,10 @@ const handshakeOf = ({ clientCaFile }: TlsPaths, headersTimeoutMs: number) => ({
 });
 
 /** Throws a permanent Fault for unusable files. */
-const readFirst = (paths: TlsPaths): { context: SecureContextOptions; validity: Validity } => {
+const readFirst = (paths: TlsPaths): { context: SecureContextOptions; served: ServedCertificate } => {
   try {
     const context = read(paths);
-    return { context, validity: check(context) };
+    return { context, served: check(context) };
   } catch (error) {
     throw settingFault(
       ['CERT', 'KEY', 'CLIENT_CA'].map((name) => `${paths.settings}_${name}_FILE`).join(', '),
@@ -136,10 +110,10 @@ export const openTlsFiles = (
   log: Log,
 ): TlsFiles => {
   const listeners: ((context: SecureContextOptions) => void)[] = [];
-  const show = ({ untilMs }: Validity): void => metrics.tlsExpiry.set(Math.floor(untilMs / 1000));
-  const { context: first, validity: firstValidity } = readFirst(paths);
-  show(firstValidity);
-  let validity = firstValidity;
+  const show = ({ untilMs }: ServedCertificate): void => metrics.tlsExpiry.set(Math.floor(untilMs / 1000));
+  const { context: first, served: firstServed } = readFirst(paths);
+  show(firstServed);
+  let served = firstServed;
   let current = textOf(first);
   /** The last unusable files: logged once. */
   let refused = '';
@@ -158,9 +132,9 @@ export const openTlsFiles = (
   const take = (context: SecureContextOptions): void => {
     const next = check(context);
     const why = invalidText(next);
-    if (why !== undefined && invalidText(validity) === undefined) throw new Error(why);
+    if (why !== undefined && invalidText(served) === undefined) throw new Error(why);
     current = textOf(context);
-    validity = next;
+    served = next;
     for (const listener of listeners) listener(context);
     show(next);
     metrics.tlsReloads.inc({ outcome: 'loaded' });

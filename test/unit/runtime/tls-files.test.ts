@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
@@ -13,6 +13,8 @@ import { tempFolder } from '../../support/stack/temp-folder.ts';
 let authority: Certificate;
 let other: Certificate;
 let certificate: string;
+let intermediate: string;
+let viaIntermediate: Certificate;
 let paths: TlsPaths;
 let caFile: string;
 
@@ -22,6 +24,9 @@ beforeEach(async () => {
   other = makeAuthority(folder, 'other');
   const { certFile, keyFile, cert } = makeCertificate(folder, 'server', authority);
   certificate = cert;
+  const issuer = makeCertificate(folder, 'intermediate', authority);
+  intermediate = issuer.cert;
+  viaIntermediate = makeCertificate(folder, 'behind', issuer);
   // Only now: an earlier time would be before the certificate's.
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -35,6 +40,7 @@ type Opened = {
   refused: () => Promise<number | undefined>;
   loaded: string[];
   certificates: string[];
+  expiry: () => Promise<number | undefined>;
   counted: () => Promise<Record<string, number>>;
 };
 
@@ -54,7 +60,8 @@ const opened = (): Opened => {
       (await metrics.tlsReloads.get()).values.map(({ labels, value }) => [String(labels.outcome), value]),
     );
   const refused = async () => (await metrics.tlsStale.get()).values[0]?.value;
-  return { files, loaded, certificates, refused, counted };
+  const expiry = async () => (await metrics.tlsExpiry.get()).values[0]?.value;
+  return { files, loaded, certificates, refused, counted, expiry };
 };
 
 /** What a copy that was interrupted, or another file, leaves in the place of the authorities. */
@@ -96,15 +103,35 @@ describe('a file of client authorities', () => {
   });
 });
 
+describe('a key of another type than its certificate', () => {
+  const rsaKey = (): string => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    return privateKey.export({ type: 'pkcs8', format: 'pem' });
+  };
+
+  // A TLS context takes it, and then every handshake fails.
+  it('leaves the earlier pair in use, and the metric says so', async () => {
+    const { files, certificates, refused } = opened();
+    writeFileSync(paths.keyFile, rsaKey());
+    files.reload();
+    expect([certificates, await refused()]).toEqual([[], 1]);
+  });
+
+  it('is refused at the start, by its setting', () => {
+    writeFileSync(paths.keyFile, rsaKey());
+    expect(opened).toThrow(/TIDEMARK_INGRESS_TLS_KEY_FILE.*the key does not belong to the certificate/);
+  });
+});
+
 const hourMs = 3_600_000;
 
-/** The server's certificate with other times, in hours from now. Its signature is wrong then, and no client is asked. */
-const certificateFor = (fromHours: number, untilHours: number): string => {
+/** A certificate with other times, in hours from now. Its signature is wrong then, and no client is asked. */
+const certificateFor = (fromHours: number, untilHours: number, of = certificate): string => {
   const times = [fromHours, untilHours].map((hours) => {
     const text = new Date(Date.now() + hours * hourMs).toISOString();
     return `${text.slice(2, 19).replaceAll(/[-:T]/g, '')}Z`;
   });
-  const bytes = new X509Certificate(certificate).raw.toString('latin1');
+  const bytes = new X509Certificate(of).raw.toString('latin1');
   const dated = bytes.replace(/\d{12}Z..\d{12}Z/s, times.join('\x17\r'));
   const lines =
     Buffer.from(dated, 'latin1')
@@ -147,5 +174,46 @@ describe('a certificate that is not valid now', () => {
     writeFileSync(paths.certFile, other);
     files.reload();
     expect([certificates, await refused()]).toEqual([[other], 0]);
+  });
+});
+
+const chain = (...others: readonly string[]): string => viaIntermediate.cert + others.join('');
+
+const serveBehind = (text: string): void => {
+  writeFileSync(paths.certFile, text);
+  writeFileSync(paths.keyFile, viaIntermediate.key);
+};
+
+describe('a certificate chain', () => {
+  // Every client that checks certificates would be refused, although the first block is valid.
+  it.each<[what: string, fromHours: number, untilHours: number]>([
+    ['has expired', -2, -1],
+    ['is not valid yet', 1, 2],
+  ])('whose intermediate %s leaves the earlier one in use', async (_, from, until) => {
+    const { files, certificates, refused } = opened();
+    serveBehind(chain(certificateFor(from, until, intermediate)));
+    files.reload();
+    expect([certificates, await refused()]).toEqual([[], 1]);
+  });
+
+  it('is valid until its first certificate expires, in the metric', async () => {
+    const { files, expiry } = opened();
+    const until = Math.floor((Date.now() + 2 * hourMs) / 1000);
+    serveBehind(chain(certificateFor(-1, 2, intermediate)));
+    files.reload();
+    expect(await expiry()).toBe(until);
+  });
+
+  it('is taken beside expired certificates that clients do not need', async () => {
+    const { files, certificates } = opened();
+    const needless = [
+      certificateFor(-2, -1, intermediate),
+      certificateFor(-2, -1, certificate),
+      certificateFor(-2, -1, authority.cert),
+    ];
+    const text = chain(intermediate, ...needless);
+    serveBehind(text);
+    files.reload();
+    expect(certificates).toEqual([text]);
   });
 });
