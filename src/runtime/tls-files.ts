@@ -56,6 +56,9 @@ const invalidText = ({ fromMs, untilMs }: ServedCertificate): string | undefined
     : undefined;
 };
 
+/** In log lines: the log writes equal lines once, and two certificates may end on one day. */
+const nameOf = ({ subject, serial }: ServedCertificate) => ({ subject, serial });
+
 /** Throws a permanent Fault that names the settings when only one of the pair is set. undefined: plain HTTP. */
 export const tlsPathsOf = (
   settings: TlsSettings,
@@ -94,9 +97,13 @@ const readFirst = (paths: TlsPaths): { context: SecureContextOptions; served: Se
   }
 };
 
-/** Throws the permanent Fault with which a server that has these files would not start. undefined: plain HTTP. */
-export const requireTlsFiles = (paths: TlsPaths | undefined): void => {
-  if (paths !== undefined) readFirst(paths);
+/**
+ * Throws the permanent Fault with which a server that has these files would not start. undefined: plain HTTP. `say` gets a warning of a
+ * certificate with which it would start, and which clients refuse.
+ */
+export const requireTlsFiles = (paths: TlsPaths | undefined, say: (warning: string) => void): void => {
+  const why = paths === undefined ? undefined : invalidText(readFirst(paths).served);
+  if (why !== undefined) say(`${paths?.settings}_CERT_FILE: ${why}; clients that check it refuse it`);
 };
 
 /**
@@ -113,6 +120,9 @@ export const openTlsFiles = (
   const show = ({ untilMs }: ServedCertificate): void => metrics.tlsExpiry.set(Math.floor(untilMs / 1000));
   const { context: first, served: firstServed } = readFirst(paths);
   show(firstServed);
+  const firstWhy = invalidText(firstServed);
+  if (firstWhy !== undefined)
+    log.error({ error: firstWhy, ...nameOf(firstServed) }, 'the certificate in use is not valid: renew it');
   let served = firstServed;
   let current = textOf(first);
   /** The last unusable files: logged once. */
@@ -139,9 +149,15 @@ export const openTlsFiles = (
     show(next);
     metrics.tlsReloads.inc({ outcome: 'loaded' });
     if (why === undefined)
-      log.info({ until: new Date(next.untilMs).toISOString() }, 'a new certificate is in use');
+      log.info(
+        { until: new Date(next.untilMs).toISOString(), ...nameOf(next) },
+        'a new certificate is in use',
+      );
     else
-      log.error({ error: why }, 'a new certificate is in use, and neither it nor the previous one is valid');
+      log.error(
+        { error: why, ...nameOf(next) },
+        'a new certificate is in use, and neither it nor the previous one is valid',
+      );
   };
 
   const reload = (): void => {

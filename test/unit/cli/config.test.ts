@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { settingDefinitions } from '../../../src/config/settings.ts';
+import { makeAuthority, withTimes } from '../../support/stack/certificates.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 // Each test starts the program.
@@ -224,5 +225,19 @@ describe('tidemark config check', () => {
       code: 78,
       stderr: expect.stringContaining(named),
     });
+  });
+
+  // It is no error: the roles start with it, and so does one whose certificate expires while it runs.
+  it.each(['INGRESS', 'METADATA'])('warns of a certificate that is not valid now: %s', async (role) => {
+    const folder = await tempFolder();
+    const { certFile, keyFile, cert } = makeAuthority(folder, 'server');
+    await writeFile(certFile, withTimes(cert, -2, -1));
+    const { stderr } = await tidemark(['check'], {
+      [`TIDEMARK_${role}_TLS_CERT_FILE`]: certFile,
+      [`TIDEMARK_${role}_TLS_KEY_FILE`]: keyFile,
+    });
+    expect(stderr).toMatch(
+      new RegExp(`warning: TIDEMARK_${role}_TLS_CERT_FILE: the certificate, .* expired at`),
+    );
   });
 });

@@ -4,10 +4,14 @@ import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openTlsFiles, type TlsFiles, type TlsPaths } from '../../../src/runtime/tls-files.ts';
-import { createLog } from '../../../src/telemetry/log.ts';
 import { metersIn } from '../../../src/telemetry/meters.ts';
 import { tlsMetrics } from '../../../src/telemetry/shared-metrics.ts';
-import { type Certificate, makeAuthority, makeCertificate } from '../../support/stack/certificates.ts';
+import {
+  type Certificate,
+  makeAuthority,
+  makeCertificate,
+  withTimes,
+} from '../../support/stack/certificates.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 let authority: Certificate;
@@ -35,7 +39,10 @@ beforeEach(async () => {
   paths = { settings: 'TIDEMARK_INGRESS_TLS', certFile, keyFile, clientCaFile: caFile };
 });
 
+type Line = readonly [level: string, fields: Record<string, unknown>, message: string];
+
 type Opened = {
+  lines: Line[];
   files: TlsFiles;
   refused: () => Promise<number | undefined>;
   loaded: string[];
@@ -46,7 +53,10 @@ type Opened = {
 
 const opened = (): Opened => {
   const metrics = tlsMetrics('ingress', metersIn(new Registry()));
-  const log = createLog('ingress', 'silent');
+  const lines: Line[] = [];
+  const writer = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    void lines.push([level, fields, message]);
+  const log = { debug: writer('debug'), info: writer('info'), warn: writer('warn'), error: writer('error') };
   const files = openTlsFiles(paths, 0, metrics, log);
   onTestFinished(() => files.stop());
   const loaded: string[] = [];
@@ -61,7 +71,7 @@ const opened = (): Opened => {
     );
   const refused = async () => (await metrics.tlsStale.get()).values[0]?.value;
   const expiry = async () => (await metrics.tlsExpiry.get()).values[0]?.value;
-  return { files, loaded, certificates, refused, counted, expiry };
+  return { files, lines, loaded, certificates, refused, counted, expiry };
 };
 
 /** What a copy that was interrupted, or another file, leaves in the place of the authorities. */
@@ -125,20 +135,8 @@ describe('a key of another type than its certificate', () => {
 
 const hourMs = 3_600_000;
 
-/** A certificate with other times, in hours from now. Its signature is wrong then, and no client is asked. */
-const certificateFor = (fromHours: number, untilHours: number, of = certificate): string => {
-  const times = [fromHours, untilHours].map((hours) => {
-    const text = new Date(Date.now() + hours * hourMs).toISOString();
-    return `${text.slice(2, 19).replaceAll(/[-:T]/g, '')}Z`;
-  });
-  const bytes = new X509Certificate(of).raw.toString('latin1');
-  const dated = bytes.replace(/\d{12}Z..\d{12}Z/s, times.join('\x17\r'));
-  const lines =
-    Buffer.from(dated, 'latin1')
-      .toString('base64')
-      .match(/.{1,64}/g) ?? [];
-  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
-};
+const certificateFor = (fromHours: number, untilHours: number, of = certificate): string =>
+  withTimes(of, fromHours, untilHours);
 
 describe('a certificate that is not valid now', () => {
   // Every client that checks certificates would be refused, and the log would call it a success.
@@ -174,6 +172,34 @@ describe('a certificate that is not valid now', () => {
     writeFileSync(paths.certFile, other);
     files.reload();
     expect([certificates, await refused()]).toEqual([[other], 0]);
+  });
+});
+
+describe('the log of certificates', () => {
+  // Otherwise the first to notice are the clients.
+  it('names a certificate that is not valid at the start, as an error', () => {
+    vi.setSystemTime(Date.now() + 30 * hourMs);
+    expect(opened().lines).toEqual([
+      [
+        'error',
+        expect.objectContaining({ error: expect.stringContaining('expired at'), subject: 'CN=server' }),
+        'the certificate in use is not valid: renew it',
+      ],
+    ]);
+  });
+
+  it('says nothing of one that is', () => {
+    expect(opened().lines).toEqual([]);
+  });
+
+  // The log writes equal lines once: a rotation there and back, or of two servers, would be one line.
+  it('names each that comes into use by subject and serial number', () => {
+    const { files, lines } = opened();
+    serveBehind(chain());
+    files.reload();
+    const { serialNumber } = new X509Certificate(viaIntermediate.cert);
+    const named = { subject: 'CN=behind', serial: serialNumber };
+    expect(lines).toEqual([['info', expect.objectContaining(named), 'a new certificate is in use']]);
   });
 });
 
