@@ -6,6 +6,7 @@ import { type Settings, settingFault } from '../config/settings.ts';
 import { whyUnreadable } from '../config/unreadable.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
+import { firstCauseText, tlsTroubleOf } from '../model/tls-trouble.ts';
 import { visible } from '../model/visible-text.ts';
 import { readAnswer } from './read-answer.ts';
 import { loadAdminSettings } from './running-stack.ts';
@@ -71,22 +72,15 @@ export const trust = (caFile: string): void => {
   }
 };
 
-/** Codes of OpenSSL for a certificate of an authority that is not known. */
-const untrustedCodes: ReadonlySet<unknown> = new Set([
-  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
-  ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
-]);
-
 const unreachable = (url: string, error: unknown): Fault => {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  const isUntrusted = cause instanceof Error && 'code' in cause && untrustedCodes.has(cause.code);
-  const remedy = isUntrusted
-    ? 'set TIDEMARK_ADMIN_CA_FILE to the certificate of its authority'
-    : 'start tidemark metadata, or set TIDEMARK_ADMIN_URL';
+  const remedy =
+    tlsTroubleOf(error) === 'untrusted'
+      ? 'set TIDEMARK_ADMIN_CA_FILE to the certificate of its authority'
+      : 'start tidemark metadata, or set TIDEMARK_ADMIN_URL';
   return new Fault(
     'transient',
     'admin_unreachable',
-    `the admin API is not reachable at ${url} (${errorText(cause)}): ${remedy}`,
+    `the admin API is not reachable at ${url} (${firstCauseText(error)}): ${remedy}`,
     error,
   );
 };
