@@ -140,9 +140,12 @@ export const answerProtocolErrors = (
   onFault: (fault: WireFault) => void,
   http2Answer?: Http2Answer,
 ): void => {
+  const unsecured = new WeakSet<Duplex>();
+  // Before the server makes a clientError of it, whose code is that of any reset where a certificate was refused.
+  server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => unsecured.add(socket));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (open.isEnding(socket)) return;
-    const fault = wireFaultOf(error.code, open.isInBody(socket));
+    const fault = unsecured.has(socket) ? 'tls_handshake' : wireFaultOf(error.code, open.isInBody(socket));
     onFault(fault);
     if (
       fault === 'http2' &&

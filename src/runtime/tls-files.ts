@@ -179,6 +179,7 @@ export const openTlsFiles = (
   return {
     options: { ...first, ...handshakeOf(paths, headersTimeoutMs) },
     onChange: (listener) => listeners.push(listener),
+    onFailedHandshake: (address, code) => log.warn({ address, code }, 'the TLS handshake of a client failed'),
     reload,
     stop: () => {
       clearInterval(timer);

@@ -207,7 +207,7 @@ const createNetServer = (
   server.on('tlsClientError', onHandshakeError);
   // Open connections continue with the certificate that they began with.
   tls.onChange((context) => server.setSecureContext(context));
-  followHandshakes(server);
+  followHandshakes(server, tls.onFailedHandshake);
   return server;
 };
 
