@@ -8,6 +8,7 @@ import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { firstCauseText, tlsTroubleOf } from '../model/tls-trouble.ts';
 import { visible } from '../model/visible-text.ts';
+import { certificatesIn } from '../runtime/certificates.ts';
 import { readAnswer } from './read-answer.ts';
 import { loadAdminSettings } from './running-stack.ts';
 import { adminToken, usableToken } from './usable-token.ts';
@@ -66,7 +67,8 @@ const faultOf = (status: number, text: string, url: string): Fault => {
 /** Trusts the authorities of a file beside those of the system. Throws a permanent Fault for an unusable file. */
 export const trust = (caFile: string): void => {
   try {
-    setDefaultCACertificates([...getCACertificates('default'), readFileSync(caFile, 'utf8')]);
+    const own = certificatesIn(readFileSync(caFile, 'utf8'), 'authorities').map(String);
+    setDefaultCACertificates([...getCACertificates('default'), ...own]);
   } catch (error) {
     throw settingFault('TIDEMARK_ADMIN_CA_FILE', errorText(error), 'Use a PEM file with certificates');
   }
