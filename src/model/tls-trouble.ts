@@ -21,6 +21,10 @@ const plainCodes: ReadonlySet<string> = new Set([
   ...['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST'],
 ]);
 
+/** Where a client has written meanwhile, the code is that of its write. */
+const isWrongVersion = (cause: unknown): boolean =>
+  codeOf(cause) === 'EPROTO' && errorText(cause).includes('wrong version number');
+
 const cutCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 /**
@@ -30,9 +34,10 @@ const cutCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_S
 export type TlsTrouble = 'untrusted' | 'plain' | 'cut';
 
 export const tlsTroubleOf = (error: unknown): TlsTrouble | undefined => {
-  const code = codeOf(firstCause(error));
+  const cause = firstCause(error);
+  const code = codeOf(cause);
   if (untrustedCodes.has(code)) return 'untrusted';
-  if (plainCodes.has(code)) return 'plain';
+  if (plainCodes.has(code) || isWrongVersion(cause)) return 'plain';
   return cutCodes.has(code) || /^ERR_SSL_.*ALERT/.test(code) ? 'cut' : undefined;
 };
 
