@@ -38,7 +38,7 @@ export const tlsTroubleOf = (error: unknown): TlsTrouble | undefined => {
   const code = codeOf(cause);
   if (untrustedCodes.has(code)) return 'untrusted';
   if (plainCodes.has(code) || isWrongVersion(cause)) return 'plain';
-  return cutCodes.has(code) || /^ERR_SSL_.*ALERT/.test(code) ? 'cut' : undefined;
+  return cutCodes.has(code) || (code.startsWith('ERR_SSL_') && code.includes('ALERT')) ? 'cut' : undefined;
 };
 
 /** The text of the first cause of an error; its code where it has no text, as of several addresses that all refused. */

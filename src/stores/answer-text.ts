@@ -6,8 +6,10 @@ const textMax = 400;
 /** An answer that is no answer of the store, on one line: of a page of HTML, as a proxy sends one, its title alone. */
 export const answerText = (text: string, lengthMax: number): string => {
   const line = oneLine(text, textMax);
-  if (!/^<(?:!doctype|html)\b/i.test(line)) return oneLine(text, lengthMax);
-  const title = /<title>([^<]*)/i.exec(line)?.[1]?.trim() ?? '';
+  const lower = line.toLowerCase();
+  if (!lower.startsWith('<!doctype') && !lower.startsWith('<html')) return oneLine(text, lengthMax);
+  const [, afterTitle = ''] = line.split('<title>');
+  const title = afterTitle.split('<')[0]?.trim() ?? '';
   return title === '' ? 'a page of HTML' : oneLine(`a page of HTML: ${title}`, lengthMax);
 };
 
