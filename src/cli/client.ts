@@ -6,7 +6,9 @@ import { type Settings, settingFault } from '../config/settings.ts';
 import { whyUnreadable } from '../config/unreadable.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
+import { firstCauseText, tlsTroubleOf } from '../model/tls-trouble.ts';
 import { visible } from '../model/visible-text.ts';
+import { certificatesIn } from '../runtime/certificates.ts';
 import { readAnswer } from './read-answer.ts';
 import { loadAdminSettings } from './running-stack.ts';
 import { adminToken, usableToken } from './usable-token.ts';
@@ -65,28 +67,22 @@ const faultOf = (status: number, text: string, url: string): Fault => {
 /** Trusts the authorities of a file beside those of the system. Throws a permanent Fault for an unusable file. */
 export const trust = (caFile: string): void => {
   try {
-    setDefaultCACertificates([...getCACertificates('default'), readFileSync(caFile, 'utf8')]);
+    const own = certificatesIn(readFileSync(caFile, 'utf8'), 'authorities').map(String);
+    setDefaultCACertificates([...getCACertificates('default'), ...own]);
   } catch (error) {
     throw settingFault('TIDEMARK_ADMIN_CA_FILE', errorText(error), 'Use a PEM file with certificates');
   }
 };
 
-/** Codes of OpenSSL for a certificate of an authority that is not known. */
-const untrustedCodes: ReadonlySet<unknown> = new Set([
-  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
-  ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
-]);
-
 const unreachable = (url: string, error: unknown): Fault => {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  const isUntrusted = cause instanceof Error && 'code' in cause && untrustedCodes.has(cause.code);
-  const remedy = isUntrusted
-    ? 'set TIDEMARK_ADMIN_CA_FILE to the certificate of its authority'
-    : 'start tidemark metadata, or set TIDEMARK_ADMIN_URL';
+  const remedy =
+    tlsTroubleOf(error) === 'untrusted'
+      ? 'set TIDEMARK_ADMIN_CA_FILE to the certificate of its authority'
+      : 'start tidemark metadata, or set TIDEMARK_ADMIN_URL';
   return new Fault(
     'transient',
     'admin_unreachable',
-    `the admin API is not reachable at ${url} (${errorText(cause)}): ${remedy}`,
+    `the admin API is not reachable at ${url} (${firstCauseText(error)}): ${remedy}`,
     error,
   );
 };

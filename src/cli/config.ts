@@ -91,8 +91,8 @@ const requireWhatRolesRequire = async (settings: Settings, say: (warning: string
   await requireNatsFiles(natsTarget(settings));
   trustedProxiesOf('TIDEMARK_INGRESS_TRUSTED_PROXIES', ingress.trustedProxies);
   trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies);
-  requireTlsFiles(tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress));
-  requireTlsFiles(tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined }));
+  requireTlsFiles(tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress), say);
+  requireTlsFiles(tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined }), say);
   if (admin.caFile !== undefined) trust(admin.caFile);
   if (tracing.headers !== undefined) tracingHeadersOf(tracing.headers);
   requireOpsPorts(ingress.opsPort, ingress.processes);

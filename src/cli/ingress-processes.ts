@@ -44,12 +44,11 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
   process.on('SIGUSR2', () => {
     for (const worker of workers) worker.process.kill('SIGUSR2');
   });
-  // Those that have their certificate files. Without such files the signal ends this process, as it ends a single one.
+  // Those that handle SIGHUP by now, which would end the others.
   const listening = new Set<Worker>();
-  if (settings.ingress.tlsCertFile !== undefined)
-    process.on('SIGHUP', () => {
-      for (const worker of listening) worker.process.kill('SIGHUP');
-    });
+  process.on('SIGHUP', () => {
+    for (const worker of listening) worker.process.kill('SIGHUP');
+  });
   const fatal = Promise.withResolvers<Fatal>();
   let isEnding = false;
   cluster.setupPrimary({ args: ['ingress'] });

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { reachableAt, type Settings } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { nowSeconds } from '../model/time.ts';
+import { firstCauseText, type TlsTrouble, tlsTroubleOf } from '../model/tls-trouble.ts';
 import type { AdminClient } from './client.ts';
 import { queryText } from './options.ts';
 import { runningReceivers } from './running-stack.ts';
@@ -58,6 +59,25 @@ export const waitForStore = async (
 /** The write token in both places: a deployment may have given its header another name. */
 export const tokenHeaders = (token: string) => ({ 'x-mon-token': token, authorization: `Bearer ${token}` });
 
+const remedies: Readonly<Record<TlsTrouble, string>> = {
+  untrusted: ': set TIDEMARK_ADMIN_CA_FILE to the certificate of its authority; it holds for receivers, too',
+  plain: ': the port speaks no TLS, so begin the address with http://',
+  cut: ': a receiver that requires certificates of clients (TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE) takes nothing of a command, which has none',
+};
+
+const remedyOf = (url: string, error: unknown): string => {
+  const trouble = tlsTroubleOf(error);
+  if (trouble === undefined) return '';
+  if (url.startsWith('https:')) return remedies[trouble];
+  return ': a port with TLS closes such a connection; begin the address with https:// there';
+};
+
+/** The transient Fault `receiver_unreachable`: the cause with its remedy; without `error` there is none but silence. */
+export const receiverUnreachable = (url: string, error?: unknown): Fault => {
+  const why = error === undefined ? '' : ` (${firstCauseText(error)})${remedyOf(url, error)}`;
+  return new Fault('transient', 'receiver_unreachable', `no answer from ${url}${why}`, error);
+};
+
 /** A POST of JSON. Throws a transient Fault `receiver_unreachable`. */
 export const send = async (url: string, headers: Record<string, string>, body: object): Promise<Response> => {
   try {
@@ -68,7 +88,7 @@ export const send = async (url: string, headers: Record<string, string>, body: o
       signal: AbortSignal.timeout(answerMs),
     });
   } catch (error) {
-    throw new Fault('transient', 'receiver_unreachable', `no answer from ${url}`, error);
+    throw receiverUnreachable(url, error);
   }
 };
 

@@ -372,7 +372,7 @@ export const settingsTable = z.object({
     ),
     caFile: path.optional(
       'TIDEMARK_ADMIN_CA_FILE',
-      'certificate authorities for an https:// address of the admin API, PEM; default the authorities of the system',
+      'certificate authorities for https:// addresses of the admin API and of receivers that commands use, PEM; default those of the system',
     ),
   }),
 });

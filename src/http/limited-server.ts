@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { ConnectionCount } from './connections.ts';
 import { holdContinue } from './expect-continue.ts';
-import { endHandshakes, followHandshakes } from './handshakes.ts';
+import { endHandshakes, followHandshakes, type OnFailedHandshake } from './handshakes.ts';
 import { createOpenRequests, type OpenRequests } from './open-requests.ts';
 import { createPieceCheck } from './piece-check.ts';
 import {
@@ -46,6 +46,7 @@ export type HttpLimits = {
 export type Certificate = {
   readonly options: TlsOptions;
   onChange(listener: (context: SecureContextOptions) => void): void;
+  readonly onFailedHandshake?: OnFailedHandshake;
 };
 
 /** The limits of a server and its callbacks. */
@@ -124,7 +125,7 @@ const createHttpServer = (
   const server = createTlsServer({ ...options, ...tls.options }, serve);
   // Open connections continue with the certificate that they began with.
   tls.onChange((context) => server.setSecureContext(context));
-  followHandshakes(server);
+  followHandshakes(server, tls.onFailedHandshake);
   return server;
 };
 

@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { http2PrefaceCode, refuseHttp2 } from './http2-refusal.ts';
 import type { OpenRequests } from './open-requests.ts';
+import { isProxyHeader } from './proxy-header.ts';
 
 /** Statuses for bytes that are not a request for any route; 503 for a body that the server does not wait for while it stops. */
 export type ProtocolStatus = 400 | 408 | 417 | 431 | 503;
@@ -16,7 +17,14 @@ type Answer = Content & { readonly status: number };
 
 /** What is known of such bytes: why they are refused, and the request whose head was read before them. */
 export type Broken = {
-  readonly fault?: WireFault | 'stalled' | 'expectation' | 'transfer_encoding' | 'stopping' | undefined;
+  readonly fault?:
+    | WireFault
+    | 'stalled'
+    | 'expectation'
+    | 'proxy_header'
+    | 'transfer_encoding'
+    | 'stopping'
+    | undefined;
   readonly request?: IncomingMessage | undefined;
 };
 
@@ -140,9 +148,12 @@ export const answerProtocolErrors = (
   onFault: (fault: WireFault) => void,
   http2Answer?: Http2Answer,
 ): void => {
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  const unsecured = new WeakSet<Duplex>();
+  // Before the server makes a clientError of it, whose code is that of any reset where a certificate was refused.
+  server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => unsecured.add(socket));
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
     if (open.isEnding(socket)) return;
-    const fault = wireFaultOf(error.code, open.isInBody(socket));
+    const fault = unsecured.has(socket) ? 'tls_handshake' : wireFaultOf(error.code, open.isInBody(socket));
     onFault(fault);
     if (
       fault === 'http2' &&
@@ -154,8 +165,10 @@ export const answerProtocolErrors = (
       cutAfter(socket, lingerMs);
       return;
     }
+    const isOfProxy = fault === 'malformed' && !open.hasServed(socket) && isProxyHeader(error.rawPacket);
     // A client that only ended its side can still read an answer.
-    endWith(socket, error.code === endedCode ? 400 : statuses[fault], open, answers, fault);
+    const status = error.code === endedCode ? 400 : statuses[fault];
+    endWith(socket, status, open, answers, isOfProxy ? 'proxy_header' : fault);
   });
   const refuseExpectation: RequestListener = (request, response) => {
     const { body, headers } = answers.protocolAnswer(417, { fault: 'expectation', request });

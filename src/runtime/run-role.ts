@@ -83,7 +83,7 @@ const partsOn = (register: (stop: () => Promise<void>) => void, end: End, broke:
  * Runs a role: `start` starts its parts and registers each with `parts.add`; then the role works until `stop` fires, and the parts
  * stop in reverse order. A start that fails, or a part that broke, stops the parts that had started, and its error is thrown; after
  * `stop` has fired, a start may end by any error, and none is thrown for it. A part that does not stop properly delays no other one:
- * its error is logged, and the first of them thrown at the end.
+ * its error is logged, and the first of them thrown at the end. SIGHUP ends no role: by default it would, at once.
  */
 export const runRole = async (
   { name, log, stop = stopSignal(), stopMsMax, failedMsMax }: RoleOptions,
@@ -92,6 +92,11 @@ export const runRole = async (
   const { end, failures, within } = createEnd(log);
   const parts = new AsyncDisposableStack();
   const broken = Promise.withResolvers<never>();
+  const noteHangUp = (): void =>
+    log.info({}, 'SIGHUP: certificate files are read again where there are some, and all else goes on');
+  process.on('SIGHUP', noteHangUp);
+  using listening = new DisposableStack();
+  listening.defer(() => process.off('SIGHUP', noteHangUp));
   const work = async (): Promise<void> => {
     await start(
       partsOn((ending) => parts.defer(ending), end, broken.reject),

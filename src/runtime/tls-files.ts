@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { settingFault } from '../config/settings.ts';
@@ -6,6 +5,7 @@ import type { Certificate } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TlsMetrics } from '../telemetry/shared-metrics.ts';
+import { certificatesIn, type ServedCertificate, servedCertificate } from './certificates.ts';
 
 /** The beginning of the settings' names of a server with certificate files. */
 export type TlsSettings = 'TIDEMARK_INGRESS_TLS' | 'TIDEMARK_METADATA_TLS';
@@ -39,48 +39,25 @@ const read = ({ certFile, keyFile, clientCaFile }: TlsPaths): SecureContextOptio
 
 const textOf = ({ cert, key, ca }: SecureContextOptions): string => [cert, key, ca].map(String).join('\n');
 
-/**
- * Throws an Error where a block of the client authorities is malformed or truncated, or none is a certificate: a TLS context is made
- * without it, and then refuses the clients.
- */
-const checkAuthorities = (pem: string): void => {
-  // As TLS reads it: a block begins with a line, and comments may say anything.
-  const blocks = pem
-    .split(/^(?=[ \t\uFEFF]*-----BEGIN)/m)
-    .filter((text) => /^[ \t\uFEFF]*-----BEGIN/.test(text));
-  // A block of another label, as a key, is skipped by TLS too.
-  const own = blocks.filter(
-    (block) => !/^\uFEFF?-----BEGIN (?!(?:X509 |TRUSTED )?CERTIFICATE-)[^\r\n]+-----/.test(block),
-  );
-  if (own.length === 0) throw new Error('the file of the client authorities has no certificate');
-  own.forEach((block, index) => {
-    try {
-      new X509Certificate(block);
-    } catch (error) {
-      throw new Error(
-        `certificate ${index + 1} of the client authorities cannot be read (${errorText(error)})`,
-      );
-    }
-  });
-};
-
-/** When a certificate is valid, in ms. */
-type Validity = { readonly fromMs: number; readonly untilMs: number };
-
-/** The validity of the certificate. Throws an Error when the files do not parse or do not belong together. */
-const check = (context: SecureContextOptions): Validity => {
+/** What clients will be shown. Throws an Error when the files do not parse or do not belong together. */
+const check = (context: SecureContextOptions): ServedCertificate => {
   createSecureContext(context);
-  if (context.ca !== undefined) checkAuthorities(String(context.ca));
-  const { validFrom, validTo } = new X509Certificate(String(context.cert));
-  return { fromMs: Date.parse(validFrom), untilMs: Date.parse(validTo) };
+  if (context.ca !== undefined) certificatesIn(String(context.ca), 'client authorities');
+  return servedCertificate(String(context.cert), String(context.key));
 };
 
 /** Why clients that check a certificate refuse it now; undefined while it is valid. */
-const invalidText = ({ fromMs, untilMs }: Validity): string | undefined => {
+const invalidText = ({ fromMs, untilMs }: ServedCertificate): string | undefined => {
   const now = Date.now();
-  if (now >= untilMs) return `the certificate expired at ${new Date(untilMs).toISOString()}`;
-  return now < fromMs ? `the certificate is not valid before ${new Date(fromMs).toISOString()}` : undefined;
+  if (now >= untilMs)
+    return `the certificate, or one of its chain, expired at ${new Date(untilMs).toISOString()}`;
+  return now < fromMs
+    ? `the certificate, or one of its chain, is not valid before ${new Date(fromMs).toISOString()}`
+    : undefined;
 };
+
+/** In log lines: the log writes equal lines once, and two certificates may end on one day. */
+const nameOf = ({ subject, serial }: ServedCertificate) => ({ subject, serial });
 
 /** Throws a permanent Fault that names the settings when only one of the pair is set. undefined: plain HTTP. */
 export const tlsPathsOf = (
@@ -107,10 +84,10 @@ const handshakeOf = ({ clientCaFile }: TlsPaths, headersTimeoutMs: number) => ({
 });
 
 /** Throws a permanent Fault for unusable files. */
-const readFirst = (paths: TlsPaths): { context: SecureContextOptions; validity: Validity } => {
+const readFirst = (paths: TlsPaths): { context: SecureContextOptions; served: ServedCertificate } => {
   try {
     const context = read(paths);
-    return { context, validity: check(context) };
+    return { context, served: check(context) };
   } catch (error) {
     throw settingFault(
       ['CERT', 'KEY', 'CLIENT_CA'].map((name) => `${paths.settings}_${name}_FILE`).join(', '),
@@ -120,9 +97,13 @@ const readFirst = (paths: TlsPaths): { context: SecureContextOptions; validity: 
   }
 };
 
-/** Throws the permanent Fault with which a server that has these files would not start. undefined: plain HTTP. */
-export const requireTlsFiles = (paths: TlsPaths | undefined): void => {
-  if (paths !== undefined) readFirst(paths);
+/**
+ * Throws the permanent Fault with which a server that has these files would not start. undefined: plain HTTP. `say` gets a warning of a
+ * certificate with which it would start, and which clients refuse.
+ */
+export const requireTlsFiles = (paths: TlsPaths | undefined, say: (warning: string) => void): void => {
+  const why = paths === undefined ? undefined : invalidText(readFirst(paths).served);
+  if (why !== undefined) say(`${paths?.settings}_CERT_FILE: ${why}; clients that check it refuse it`);
 };
 
 /**
@@ -136,10 +117,13 @@ export const openTlsFiles = (
   log: Log,
 ): TlsFiles => {
   const listeners: ((context: SecureContextOptions) => void)[] = [];
-  const show = ({ untilMs }: Validity): void => metrics.tlsExpiry.set(Math.floor(untilMs / 1000));
-  const { context: first, validity: firstValidity } = readFirst(paths);
-  show(firstValidity);
-  let validity = firstValidity;
+  const show = ({ untilMs }: ServedCertificate): void => metrics.tlsExpiry.set(Math.floor(untilMs / 1000));
+  const { context: first, served: firstServed } = readFirst(paths);
+  show(firstServed);
+  const firstWhy = invalidText(firstServed);
+  if (firstWhy !== undefined)
+    log.error({ error: firstWhy, ...nameOf(firstServed) }, 'the certificate in use is not valid: renew it');
+  let served = firstServed;
   let current = textOf(first);
   /** The last unusable files: logged once. */
   let refused = '';
@@ -158,16 +142,22 @@ export const openTlsFiles = (
   const take = (context: SecureContextOptions): void => {
     const next = check(context);
     const why = invalidText(next);
-    if (why !== undefined && invalidText(validity) === undefined) throw new Error(why);
+    if (why !== undefined && invalidText(served) === undefined) throw new Error(why);
     current = textOf(context);
-    validity = next;
+    served = next;
     for (const listener of listeners) listener(context);
     show(next);
     metrics.tlsReloads.inc({ outcome: 'loaded' });
     if (why === undefined)
-      log.info({ until: new Date(next.untilMs).toISOString() }, 'a new certificate is in use');
+      log.info(
+        { until: new Date(next.untilMs).toISOString(), ...nameOf(next) },
+        'a new certificate is in use',
+      );
     else
-      log.error({ error: why }, 'a new certificate is in use, and neither it nor the previous one is valid');
+      log.error(
+        { error: why, ...nameOf(next) },
+        'a new certificate is in use, and neither it nor the previous one is valid',
+      );
   };
 
   const reload = (): void => {
@@ -189,6 +179,7 @@ export const openTlsFiles = (
   return {
     options: { ...first, ...handshakeOf(paths, headersTimeoutMs) },
     onChange: (listener) => listeners.push(listener),
+    onFailedHandshake: (address, code) => log.warn({ address, code }, 'the TLS handshake of a client failed'),
     reload,
     stop: () => {
       clearInterval(timer);

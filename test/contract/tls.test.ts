@@ -230,7 +230,8 @@ describe('a receiver that requires certificates of clients', () => {
       },
     });
     try {
-      const port = other.ingress[0]?.ports['push'] ?? 0;
+      const process = other.ingress[0];
+      const port = process?.ports['push'] ?? 0;
       const known = await openRaw(port, options(client));
       known.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
       expect(answersIn(await known.ended).map(({ status }) => status)).toEqual([404]);
@@ -239,6 +240,16 @@ describe('a receiver that requires certificates of clients', () => {
         refused.send('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
         expect(await refused.ended).toBe('');
       }
+      // They were resets like any other, and nothing named who was refused.
+      const ended = /connections_ended_total\{receiver="push",reason="(\w+)"[^}]*\} ([1-9]\d*)/g;
+      const counted = [...((await process?.metrics()) ?? '').matchAll(ended)];
+      expect(counted.map(([, reason, count]) => [reason, count])).toEqual([['tls_handshake', '2']]);
+      const named = (process?.lines ?? []).flatMap((line) =>
+        line.includes('the TLS handshake of a client failed')
+          ? [/"address":"(?:::ffff:)?127\.0\.0\.1","code":"(\w+)"/.exec(line)?.[1]]
+          : [],
+      );
+      expect(named).toEqual(['ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE']);
       const grpcPort = other.ingress[0]?.ports['grpc'];
       const caller = await overGrpc(grpcPort, 'localhost', client);
       // The certificate opens the connection; the token is still wanted.

@@ -2,8 +2,7 @@ import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { frameOf } from '../../ingress/grpc/frame.ts';
 import { joined, lengthField, textField } from '../../ingress/otlp/reply.ts';
 import { otlpSignals } from '../../ingress/otlp/signals.ts';
-import { Fault } from '../../model/fault.ts';
-import { tokenHeaders } from '../sending.ts';
+import { receiverUnreachable, tokenHeaders } from '../sending.ts';
 
 /** A span of a trial: ids in hex, its beginning in nanoseconds. */
 export type TrialSpan = {
@@ -42,12 +41,15 @@ const statuses: Readonly<Record<string, number>> = { 0: 200, 16: 401, 14: 503 };
 
 const textOf = (value: string | string[] | undefined): string => String(value ?? '');
 
+/** The end of a connection without a status of the call. */
+const closed = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
+
 /** Exports a span over gRPC to this address. Answers what the answer is over HTTP; rejects with a Fault without one. */
 export const exportOverGrpc = (url: string, token: string, span: TrialSpan): Promise<Response> =>
   new Promise((resolve, reject) => {
     const unreachable = (error?: unknown): void => {
       session.destroy();
-      reject(new Fault('transient', 'receiver_unreachable', `no answer from ${url}`, error));
+      reject(receiverUnreachable(url, error));
     };
     const session = connect(url);
     session.once('error', unreachable);
@@ -67,7 +69,7 @@ export const exportOverGrpc = (url: string, token: string, span: TrialSpan): Pro
     call.once('close', () => {
       session.destroy();
       const code = textOf(last['grpc-status']);
-      if (code === '') unreachable();
+      if (code === '') unreachable(closed());
       else resolve(new Response(textOf(last['grpc-message']), { status: statuses[code] ?? 400 }));
     });
     call.end(frameOf(requestOf(span)));

@@ -2,7 +2,9 @@ import { performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { endHandshakes, followHandshakes } from '../../http/handshakes.ts';
+import { refuseHttp2 } from '../../http/http2-refusal.ts';
 import type { Certificate, Limits } from '../../http/limited-server.ts';
+import { isProxyHeader, proxyHeaderText } from '../../http/proxy-header.ts';
 import { type Carrier, carrierOf } from './carrier.ts';
 import {
   Connection,
@@ -70,6 +72,13 @@ const beginsHttp2 = (first: Buffer): boolean => {
 
 /** Ends a connection that is none of HTTP/2; a client of HTTP/1 gets an answer. */
 const refuseOther = (socket: Socket, first: Buffer): void => {
+  if (isProxyHeader(first)) {
+    // The client behind the proxy shows the text to its user.
+    socket.resume();
+    refuseHttp2(socket, proxyHeaderText);
+    cutLater(socket);
+    return;
+  }
   if (!requestLine.test(first.subarray(0, 32).toString('latin1'))) {
     socket.destroy();
     return;
@@ -207,7 +216,7 @@ const createNetServer = (
   server.on('tlsClientError', onHandshakeError);
   // Open connections continue with the certificate that they began with.
   tls.onChange((context) => server.setSecureContext(context));
-  followHandshakes(server);
+  followHandshakes(server, tls.onFailedHandshake);
   return server;
 };
 

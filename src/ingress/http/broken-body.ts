@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { HttpLimits } from '../../http/limited-server.ts';
 import type { Broken, ProtocolStatus } from '../../http/protocol-errors.ts';
+import { proxyHeaderText } from '../../http/proxy-header.ts';
 import { notStored, Refused } from '../refused.ts';
 import { clientGone, UnreadableBody } from './body.ts';
 import type { Reply } from './reply.ts';
@@ -21,6 +22,7 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
     case 431:
       return `the header fields are too large: the limit is ${headerBytesMax} bytes for all of them; send fewer or shorter ones`;
     default:
+      if (fault === 'proxy_header') return proxyHeaderText;
       if (fault === 'transfer_encoding')
         return 'Transfer-Encoding may be chunked alone: name the compression of the body in Content-Encoding';
       return fault === 'malformed' && request !== undefined

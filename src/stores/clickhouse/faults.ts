@@ -1,7 +1,8 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { z } from 'zod';
-import { errorText, Fault } from '../../model/fault.ts';
+import { Fault } from '../../model/fault.ts';
 import { oneLine } from '../../model/text-forms.ts';
+import { noAnswerText } from '../answer-text.ts';
 
 type Meaning = 'transient' | 'rows' | 'setup';
 
@@ -132,7 +133,7 @@ const shorten = (text: string): string => oneLine(text, textMax);
 export const toFault = (error: unknown): Fault => {
   if (error instanceof Fault) return error;
   if (!(error instanceof ClickHouseError)) {
-    const text = `no answer from ClickHouse: ${shorten(errorText(error))}`;
+    const text = `no answer from ClickHouse: ${noAnswerText(error)}`;
     return new Fault('transient', 'clickhouse_unavailable', text, error);
   }
   const { code, type = '', message } = error;

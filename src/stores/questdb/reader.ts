@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
-import { errorText, Fault } from '../../model/fault.ts';
+import { Fault } from '../../model/fault.ts';
 import { readBounded } from '../../runtime/read-bounded.ts';
+import { noAnswerText } from '../answer-text.ts';
 import { queryCancelled, queryTimeout, queryTooLarge, type ReadBounds } from '../read-bounds.ts';
 import { authorization, type SqlResult, toResult, unavailable } from './sql.ts';
 
@@ -52,7 +53,7 @@ export const createQuestdbReader = ({ url }: { readonly url: string }): QuestdbR
         if (deadline.aborted) throw queryTimeout(timeoutMs);
         throw error instanceof Fault
           ? error
-          : unavailable(`does not answer at ${address.host}: ${errorText(error)}`, error);
+          : unavailable(`does not answer at ${address.host}: ${noAnswerText(error)}`, error);
       }
     },
     close: () => pool.destroy(),

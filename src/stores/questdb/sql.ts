@@ -1,8 +1,9 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { errorText, Fault } from '../../model/fault.ts';
+import { Fault } from '../../model/fault.ts';
 import { parseJson } from '../../model/json.ts';
-import { oneLine, patternTextMax } from '../../model/text-forms.ts';
+import { patternTextMax } from '../../model/text-forms.ts';
+import { answerText, noAnswerText } from '../answer-text.ts';
 
 /** The result of a statement; both are empty for DDL. Rows are in the order of `columns`. */
 export type SqlResult = { readonly columns: readonly string[]; readonly dataset: readonly unknown[][] };
@@ -48,11 +49,11 @@ export const unavailable = (reason: string, cause?: unknown, status?: number): F
 /** The one place where QuestDB's SQL answers become results or Faults. */
 export const toResult = (status: number, text: string): SqlResult => {
   if (status >= 500 || status === 429)
-    throw unavailable(`answered ${status}: ${oneLine(text, answerMax)}`, undefined, status);
+    throw unavailable(`answered ${status}: ${answerText(text, answerMax)}`, undefined, status);
   const body = parseJson(text);
   const refusal = refusalSchema.safeParse(body);
   if (status !== 200 || refusal.success) {
-    const why = refusal.success ? refusal.data.error.trim() : `${status} ${oneLine(text, answerMax)}`;
+    const why = refusal.success ? refusal.data.error.trim() : `${status} ${answerText(text, answerMax)}`;
     throw new Fault('permanent', 'questdb_rejected', `QuestDB refused: ${why}`);
   }
   const answer = answerSchema.safeParse(body);
@@ -97,7 +98,7 @@ export const createQuestdbSql = ({
         .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers, ...bound })
         .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
         .catch((error: unknown) => {
-          throw unavailable(`does not answer at ${address.host}: ${errorText(error)}`, error);
+          throw unavailable(`does not answer at ${address.host}: ${noAnswerText(error)}`, error);
         });
       return toResult(reply.status, reply.text);
     },

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine, patternTextMax } from '../../model/text-forms.ts';
+import { answerText, noAnswerText } from '../answer-text.ts';
 import { authorization } from './sql.ts';
 import type { FailureScope } from './table-states.ts';
 
@@ -119,7 +120,7 @@ const errnoOf = (text: string): number | undefined => {
 
 /** An answer that concerns no row: of the server, or unclassified. */
 export const answerFault = (status: number, body: string): Fault => {
-  const text = oneLine(parseError(body).message, 500);
+  const text = answerText(parseError(body).message, 500);
   return new Fault(
     'transient',
     statusesOfServer.includes(status) ? 'questdb_unavailable' : 'questdb_unclassified',
@@ -179,7 +180,7 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
       } catch (error) {
         // A proxy may keep its end of a connection while the server behind it changes.
         connections++;
-        throw new Fault('transient', 'questdb_unavailable', `QuestDB: ${errorText(error)}`, error);
+        throw new Fault('transient', 'questdb_unavailable', `QuestDB: ${noAnswerText(error)}`, error);
       }
       if (status === 204 || status === 200) return { kind: 'stored' };
       const refusal = status === 400 ? readRefusal(body) : undefined;

@@ -189,6 +189,25 @@ test('SIGHUP to the first process loads a new certificate in each, and ends none
   }
 });
 
+// A service manager sends it to reload. Without certificate files it ended every process, and cut the requests in hand.
+test('SIGHUP to the first process ends none without certificate files', async () => {
+  const ports = await portsOfTwo();
+  const ingress = startTwo(ports);
+  try {
+    for (const ops of ports.ops) await until(`ready on ${ops}`, () => isReady(ops), 90_000);
+    const before = childrenOf(ingress.pid ?? 0);
+    process.kill(ingress.pid ?? 0, 'SIGHUP');
+    const noted = until(
+      'the signal to be noted by both',
+      async () => ingress.lastLines().filter((line) => line.includes('SIGHUP')).length === 2,
+    );
+    expect(await Promise.race([noted, ingress.ended])).toBe(true);
+    expect(childrenOf(ingress.pid ?? 0)).toEqual(before);
+  } finally {
+    await ingress.stop(60_000);
+  }
+});
+
 // If processes that cannot start were restarted without end, the operator would not see that nothing is accepted.
 test('a port that is taken ends all processes with the reason', async () => {
   const ports = await portsOfTwo();

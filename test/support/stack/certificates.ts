@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -65,4 +66,19 @@ export const makeCertificate = (folder: string, name: string, authority: Certifi
     'basicConstraints=critical,CA:FALSE',
   );
   return pairOf(folder, name);
+};
+
+/** A certificate with other times, in hours from now. Its signature is wrong then: for programs that read it, not for clients. */
+export const withTimes = (pem: string, fromHours: number, untilHours: number): string => {
+  const times = [fromHours, untilHours].map((hours) => {
+    const text = new Date(Date.now() + hours * 3_600_000).toISOString();
+    return `${text.slice(2, 19).replaceAll(/[-:T]/g, '')}Z`;
+  });
+  const bytes = new X509Certificate(pem).raw.toString('latin1');
+  const dated = bytes.replace(/\d{12}Z..\d{12}Z/s, times.join('\x17\r'));
+  const lines =
+    Buffer.from(dated, 'latin1')
+      .toString('base64')
+      .match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 };

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { openRoleBus } from '../../../src/bus/role-bus.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
 import type { Parts } from '../../../src/runtime/run-role.ts';
+import { makeAuthority } from '../../support/stack/certificates.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 const parts: Parts = { add: () => {}, together: () => parts, broke: () => {} };
@@ -28,7 +29,9 @@ it.each([
   ['is away for a moment, as while it is replaced', 'tls'],
   ['of authorities is missing, which no address without TLS needs', 'nats'],
 ])('a role goes on to NATS where a file %s', async (_, scheme) => {
-  const file = join(await tempFolder(), 'authorities.pem');
+  const folder = await tempFolder();
+  const file = join(folder, 'authorities.pem');
+  const { cert } = makeAuthority(folder, 'authority');
   const settings = loadSettings({
     TIDEMARK_NATS_URL: `${scheme}://127.0.0.1:1`,
     TIDEMARK_NATS_CA_FILE: file,
@@ -39,6 +42,6 @@ it.each([
   const opening = openRoleBus('transfer', { settings, log }, parts, waits.signal);
   const ends = expect(opening).rejects.toBe(waited);
   // Its first look is over.
-  if (scheme === 'tls') writeFileSync(file, '');
+  if (scheme === 'tls') writeFileSync(file, cert);
   await ends;
 });

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { settingDefinitions } from '../../../src/config/settings.ts';
+import { makeAuthority, withTimes } from '../../support/stack/certificates.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 // Each test starts the program.
@@ -237,5 +238,41 @@ describe('tidemark config check', () => {
       code: 78,
       stderr: expect.stringContaining(named),
     });
+  });
+
+  // It is no error: the roles start with it, and so does one whose certificate expires while it runs.
+  it.each(['INGRESS', 'METADATA'])('warns of a certificate that is not valid now: %s', async (role) => {
+    const folder = await tempFolder();
+    const { certFile, keyFile, cert } = makeAuthority(folder, 'server');
+    await writeFile(certFile, withTimes(cert, -2, -1));
+    const { stderr } = await tidemark(['check'], {
+      [`TIDEMARK_${role}_TLS_CERT_FILE`]: certFile,
+      [`TIDEMARK_${role}_TLS_KEY_FILE`]: keyFile,
+    });
+    expect(stderr).toMatch(
+      new RegExp(`warning: TIDEMARK_${role}_TLS_CERT_FILE: the certificate, .* expired at`),
+    );
+  });
+
+  // Each was taken, and then no certificate was trusted: of NATS by every role, of the admin API by every command.
+  it.each([
+    ['TIDEMARK_NATS_CA_FILE', { TIDEMARK_NATS_URL: 'tls://127.0.0.1:1' }],
+    ['TIDEMARK_ADMIN_CA_FILE', {}],
+  ])('ends with code 78 where %s has no authorities, or not all', async (name, env) => {
+    const folder = await tempFolder();
+    const { cert, key } = makeAuthority(folder, 'authority');
+    const file = join(folder, 'authorities.pem');
+    for (const [text, why] of [
+      ['', 'has no certificate'],
+      [key, 'has no certificate'],
+      [cert.slice(0, 200), 'certificate 1 of the authorities cannot be read'],
+      [cert + cert.slice(0, 200), 'certificate 2 of the authorities cannot be read'],
+    ] as const) {
+      await writeFile(file, text);
+      await expect(tidemark(['check'], { ...env, [name]: file })).rejects.toMatchObject({
+        code: 78,
+        stderr: expect.stringMatching(new RegExp(`${name}: .*${why}`)),
+      });
+    }
   });
 });

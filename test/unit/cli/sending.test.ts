@@ -1,16 +1,24 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createServer as createPlain } from 'node:http';
+import { createSecureServer } from 'node:http2';
+import type { Server } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import type { AdminClient } from '../../../src/cli/client.ts';
+import { exportOverGrpc } from '../../../src/cli/doctor/grpc-export.ts';
 import { expiryOf, isStored, waitForPoint } from '../../../src/cli/push.ts';
 import {
   accountStage,
   openAccount,
   receiverUrls,
+  send,
   waitForRow,
   waitForStore,
 } from '../../../src/cli/sending.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
 import { Fault } from '../../../src/model/fault.ts';
+import { makeAuthority, makeCertificate } from '../../support/stack/certificates.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -234,4 +242,68 @@ describe('the address of a receiver', () => {
       expect(() => pushUrlOf(url)).toThrow(`"${url}" of a receiver must be like http://host:port`);
     },
   );
+});
+
+const listening = async (server: Server): Promise<string> => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `localhost:${typeof address === 'object' ? address?.port : 0}`;
+};
+
+/** A receiver with a certificate that the system does not trust, or that requires one of its clients. */
+const secure = async (requestCert = false): Promise<string> => {
+  const folder = await tempFolder();
+  const authority = makeAuthority(folder, 'authority');
+  const { cert, key } = makeCertificate(folder, 'server', authority);
+  if (requestCert) {
+    const trusted = getCACertificates('default');
+    setDefaultCACertificates([...trusted, authority.cert]);
+    onTestFinished(() => setDefaultCACertificates(trusted));
+  }
+  const clients = requestCert ? { requestCert, rejectUnauthorized: true, ca: authority.cert } : {};
+  return listening(createSecureServer({ cert, key, allowHTTP1: true, ...clients }));
+};
+
+const span = { traceId: '0a'.repeat(16), spanId: '0b'.repeat(8), name: 'a', service: 'a', startNanos: 1n };
+
+// "no answer" alone led to the network, and to the receiver, which worked.
+describe.each<[how: string, ask: (url: string) => Promise<unknown>]>([
+  ['over HTTP', (url) => send(url, {}, {})],
+  ['over gRPC', (url) => exportOverGrpc(url, 'token', span)],
+])('a receiver that does not answer %s', (_, ask) => {
+  it('is named with the setting, where its authority is not known', async () => {
+    await expect(ask(`https://${await secure()}`)).rejects.toMatchObject({
+      code: 'receiver_unreachable',
+      message: expect.stringMatching(/\(unable to verify .*\): set TIDEMARK_ADMIN_CA_FILE/),
+    });
+  });
+
+  it('is named with the scheme, where it speaks no TLS', async () => {
+    await expect(ask(`https://${await listening(createPlain())}`)).rejects.toMatchObject({
+      message: expect.stringMatching(/wrong version number.*begin the address with http:/s),
+    });
+  });
+
+  it('is named with the scheme, where it speaks TLS alone', async () => {
+    const url = `http://${await secure()}`;
+    await expect(ask(url)).rejects.toMatchObject({
+      message: expect.stringContaining('begin the address with https://'),
+    });
+  });
+
+  it('is named with the limit, where it requires certificates of clients', async () => {
+    await expect(ask(`https://${await secure(true)}`)).rejects.toMatchObject({
+      message: expect.stringContaining('takes nothing of a command, which has none'),
+    });
+  });
+
+  it('is named with the reason of the network', async () => {
+    const server = createPlain();
+    const url = `http://${await listening(server)}`;
+    server.close();
+    await expect(ask(url)).rejects.toMatchObject({
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
 });

@@ -165,3 +165,21 @@ describe('the checks of a role', () => {
     ]);
   });
 });
+
+// By default Node ends, at once and without a drain: requests in hand would be cut.
+it('a role goes on after SIGHUP, until it has stopped', async () => {
+  const { stop, options } = setup();
+  const lines: string[] = [];
+  const log = { ...options.log, info: (_: unknown, message: string) => lines.push(message) };
+  const before = process.listenerCount('SIGHUP');
+  const ending = Promise.withResolvers<void>();
+  const running = runRole({ ...options, log }, async (parts) => parts.add('drain', () => ending.promise));
+  process.emit('SIGHUP');
+  stop.abort();
+  await new Promise((resolve) => setImmediate(resolve));
+  const whileStopping = process.listenerCount('SIGHUP');
+  ending.resolve();
+  await running;
+  expect(lines).toEqual([expect.stringContaining('SIGHUP'), 'role stops']);
+  expect([whileStopping, process.listenerCount('SIGHUP')]).toEqual([before + 1, before]);
+});

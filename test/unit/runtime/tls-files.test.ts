@@ -1,18 +1,24 @@
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openTlsFiles, type TlsFiles, type TlsPaths } from '../../../src/runtime/tls-files.ts';
-import { createLog } from '../../../src/telemetry/log.ts';
 import { metersIn } from '../../../src/telemetry/meters.ts';
 import { tlsMetrics } from '../../../src/telemetry/shared-metrics.ts';
-import { type Certificate, makeAuthority, makeCertificate } from '../../support/stack/certificates.ts';
+import {
+  type Certificate,
+  makeAuthority,
+  makeCertificate,
+  withTimes,
+} from '../../support/stack/certificates.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 let authority: Certificate;
 let other: Certificate;
 let certificate: string;
+let intermediate: string;
+let viaIntermediate: Certificate;
 let paths: TlsPaths;
 let caFile: string;
 
@@ -22,6 +28,9 @@ beforeEach(async () => {
   other = makeAuthority(folder, 'other');
   const { certFile, keyFile, cert } = makeCertificate(folder, 'server', authority);
   certificate = cert;
+  const issuer = makeCertificate(folder, 'intermediate', authority);
+  intermediate = issuer.cert;
+  viaIntermediate = makeCertificate(folder, 'behind', issuer);
   // Only now: an earlier time would be before the certificate's.
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -30,17 +39,24 @@ beforeEach(async () => {
   paths = { settings: 'TIDEMARK_INGRESS_TLS', certFile, keyFile, clientCaFile: caFile };
 });
 
+type Line = readonly [level: string, fields: Record<string, unknown>, message: string];
+
 type Opened = {
+  lines: Line[];
   files: TlsFiles;
   refused: () => Promise<number | undefined>;
   loaded: string[];
   certificates: string[];
+  expiry: () => Promise<number | undefined>;
   counted: () => Promise<Record<string, number>>;
 };
 
 const opened = (): Opened => {
   const metrics = tlsMetrics('ingress', metersIn(new Registry()));
-  const log = createLog('ingress', 'silent');
+  const lines: Line[] = [];
+  const writer = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    void lines.push([level, fields, message]);
+  const log = { debug: writer('debug'), info: writer('info'), warn: writer('warn'), error: writer('error') };
   const files = openTlsFiles(paths, 0, metrics, log);
   onTestFinished(() => files.stop());
   const loaded: string[] = [];
@@ -54,7 +70,8 @@ const opened = (): Opened => {
       (await metrics.tlsReloads.get()).values.map(({ labels, value }) => [String(labels.outcome), value]),
     );
   const refused = async () => (await metrics.tlsStale.get()).values[0]?.value;
-  return { files, loaded, certificates, refused, counted };
+  const expiry = async () => (await metrics.tlsExpiry.get()).values[0]?.value;
+  return { files, lines, loaded, certificates, refused, counted, expiry };
 };
 
 /** What a copy that was interrupted, or another file, leaves in the place of the authorities. */
@@ -96,22 +113,30 @@ describe('a file of client authorities', () => {
   });
 });
 
+describe('a key of another type than its certificate', () => {
+  const rsaKey = (): string => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    return privateKey.export({ type: 'pkcs8', format: 'pem' });
+  };
+
+  // A TLS context takes it, and then every handshake fails.
+  it('leaves the earlier pair in use, and the metric says so', async () => {
+    const { files, certificates, refused } = opened();
+    writeFileSync(paths.keyFile, rsaKey());
+    files.reload();
+    expect([certificates, await refused()]).toEqual([[], 1]);
+  });
+
+  it('is refused at the start, by its setting', () => {
+    writeFileSync(paths.keyFile, rsaKey());
+    expect(opened).toThrow(/TIDEMARK_INGRESS_TLS_KEY_FILE.*the key does not belong to the certificate/);
+  });
+});
+
 const hourMs = 3_600_000;
 
-/** The server's certificate with other times, in hours from now. Its signature is wrong then, and no client is asked. */
-const certificateFor = (fromHours: number, untilHours: number): string => {
-  const times = [fromHours, untilHours].map((hours) => {
-    const text = new Date(Date.now() + hours * hourMs).toISOString();
-    return `${text.slice(2, 19).replaceAll(/[-:T]/g, '')}Z`;
-  });
-  const bytes = new X509Certificate(certificate).raw.toString('latin1');
-  const dated = bytes.replace(/\d{12}Z..\d{12}Z/s, times.join('\x17\r'));
-  const lines =
-    Buffer.from(dated, 'latin1')
-      .toString('base64')
-      .match(/.{1,64}/g) ?? [];
-  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
-};
+const certificateFor = (fromHours: number, untilHours: number, of = certificate): string =>
+  withTimes(of, fromHours, untilHours);
 
 describe('a certificate that is not valid now', () => {
   // Every client that checks certificates would be refused, and the log would call it a success.
@@ -147,5 +172,74 @@ describe('a certificate that is not valid now', () => {
     writeFileSync(paths.certFile, other);
     files.reload();
     expect([certificates, await refused()]).toEqual([[other], 0]);
+  });
+});
+
+describe('the log of certificates', () => {
+  // Otherwise the first to notice are the clients.
+  it('names a certificate that is not valid at the start, as an error', () => {
+    vi.setSystemTime(Date.now() + 30 * hourMs);
+    expect(opened().lines).toEqual([
+      [
+        'error',
+        expect.objectContaining({ error: expect.stringContaining('expired at'), subject: 'CN=server' }),
+        'the certificate in use is not valid: renew it',
+      ],
+    ]);
+  });
+
+  it('says nothing of one that is', () => {
+    expect(opened().lines).toEqual([]);
+  });
+
+  // The log writes equal lines once: a rotation there and back, or of two servers, would be one line.
+  it('names each that comes into use by subject and serial number', () => {
+    const { files, lines } = opened();
+    serveBehind(chain());
+    files.reload();
+    const { serialNumber } = new X509Certificate(viaIntermediate.cert);
+    const named = { subject: 'CN=behind', serial: serialNumber };
+    expect(lines).toEqual([['info', expect.objectContaining(named), 'a new certificate is in use']]);
+  });
+});
+
+const chain = (...others: readonly string[]): string => viaIntermediate.cert + others.join('');
+
+const serveBehind = (text: string): void => {
+  writeFileSync(paths.certFile, text);
+  writeFileSync(paths.keyFile, viaIntermediate.key);
+};
+
+describe('a certificate chain', () => {
+  // Every client that checks certificates would be refused, although the first block is valid.
+  it.each<[what: string, fromHours: number, untilHours: number]>([
+    ['has expired', -2, -1],
+    ['is not valid yet', 1, 2],
+  ])('whose intermediate %s leaves the earlier one in use', async (_, from, until) => {
+    const { files, certificates, refused } = opened();
+    serveBehind(chain(certificateFor(from, until, intermediate)));
+    files.reload();
+    expect([certificates, await refused()]).toEqual([[], 1]);
+  });
+
+  it('is valid until its first certificate expires, in the metric', async () => {
+    const { files, expiry } = opened();
+    const until = Math.floor((Date.now() + 2 * hourMs) / 1000);
+    serveBehind(chain(certificateFor(-1, 2, intermediate)));
+    files.reload();
+    expect(await expiry()).toBe(until);
+  });
+
+  it('is taken beside expired certificates that clients do not need', async () => {
+    const { files, certificates } = opened();
+    const needless = [
+      certificateFor(-2, -1, intermediate),
+      certificateFor(-2, -1, certificate),
+      certificateFor(-2, -1, authority.cert),
+    ];
+    const text = chain(intermediate, ...needless);
+    serveBehind(text);
+    files.reload();
+    expect(certificates).toEqual([text]);
   });
 });

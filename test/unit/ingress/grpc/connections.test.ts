@@ -49,6 +49,17 @@ describe('a client of another protocol', () => {
     expect(await door.ended('malformed')).toBe(1);
   });
 
+  it.each(['PROXY TCP4 192.0.2.1 192.0.2.2 1024 4317\r\n', '\r\n\r\n\0\r\nQUIT\n!\x11\0\x0c'])(
+    'has the remedy in a GOAWAY behind a proxy that sends %j',
+    async (header) => {
+      const door = await open();
+      const raw = await openRaw(door.port);
+      raw.send(`${header}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`);
+      expect(await raw.ended).toContain('a header of the PROXY protocol, which this port does not take');
+      expect(await door.ended('malformed')).toBe(1);
+    },
+  );
+
   // HTTP/2 begins with the same letter.
   it('has it also where its first byte comes alone', async () => {
     const door = await open();

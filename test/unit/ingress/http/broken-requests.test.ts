@@ -174,3 +174,17 @@ describe('bytes that never become a request are answered in JSON', () => {
     await expectOnce(431, 0);
   });
 });
+
+// "Bad Request" named nothing, and the client behind the proxy is not at fault.
+it.each([
+  ['1', 'PROXY TCP4 192.0.2.1 192.0.2.2 1024 4318\r\n'],
+  ['2', Buffer.from('\r\n\r\n\0\r\nQUIT\n!\x11\0\x0c\xc0\0\x02\x01\xc0\0\x02\x02\x04\0\x10\xde', 'latin1')],
+])('a header of the PROXY protocol, version %s, is named with the remedy', async (_, header) => {
+  await open();
+  const connection = await openRaw(door.port);
+  connection.send(Buffer.concat([Buffer.from(header), Buffer.from(head('Content-Length: 0'))]));
+  const answer = onlyAnswer(await connection.ended);
+  expect(answer.status).toBe(400);
+  expect(answer.body).toContain('a header of the PROXY protocol, which this port does not take');
+  await expectOnce(400, 0);
+});
