@@ -23,6 +23,12 @@ import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 /** A page of dead letters; a page may be short and have a `next`, because it reads a limited number. */
 export type LetterPage = { readonly letters: readonly Letter[]; readonly next: number | undefined };
 
+/** What the acts of one call on many dead letters share. */
+export type BulkCall = {
+  /** ClickHouse did not answer one of them: the others do not wait for it. */
+  isClickhouseAway: boolean;
+};
+
 /** The actions of operators on dead letters. Every call throws a transient Fault while NATS is down. */
 export type DeadLetterAdmin = {
   /** Newest first, below `before` (a sequence). */
@@ -41,9 +47,9 @@ export type DeadLetterAdmin = {
    * once. Permanent Faults: `not_redrivable` (also of one that was purged, which a restored copy of DEADLETTER has again),
    * `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it).
    */
-  redrive(letter: Letter): Promise<void>;
+  redrive(letter: Letter, call?: BulkCall): Promise<void>;
   /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
-  checkRedrive(letter: Letter): Promise<void>;
+  checkRedrive(letter: Letter, call?: BulkCall): Promise<void>;
   /**
    * Removes it for good; its items count as dropped by `purged_by_operator`, unless its redrive is recorded: a restored
    * copy of DEADLETTER holds dead letters whose items are stored. May be repeated. Permanent Faults `dead_letter_busy`
@@ -75,6 +81,10 @@ const recordOf = (
   outcomes,
   at: momentText(at),
 });
+
+const alone = (): BulkCall => ({ isClickhouseAway: false });
+/** A redrive does not need the answer. */
+const purgedTimeoutMs = 3_000;
 
 const purgedOutcome = droppedOutcome('purged_by_operator');
 
@@ -237,11 +247,13 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
    * A restored copy of DEADLETTER has it again: its redrive would store what the operator gave up, and take back the purge. Where the
    * records cannot be read, nothing is known of an earlier purge, and a redrive is not held up: most letters never had one.
    */
-  const requireNotPurged = async (letter: Letter): Promise<void> => {
+  const requireNotPurged = async (letter: Letter, call: BulkCall): Promise<void> => {
     for (const row of purgedRows(letter)) {
-      const known = await readRecord(row).catch((error: unknown) => {
-        if (isOfClickhouse(error)) return undefined;
-        throw error;
+      if (call.isClickhouseAway) return;
+      const known = await readRecord(row, purgedTimeoutMs).catch((error: unknown) => {
+        if (!isOfClickhouse(error)) throw error;
+        call.isClickhouseAway = error.code === 'clickhouse_unavailable';
+        return undefined;
       });
       if (known === undefined || !(purgedOutcome in known)) continue;
       const why = `dead letter ${letter.sequence} was purged before, and a copy of NATS brought it back: purge it again`;
@@ -251,16 +263,16 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
 
   return {
     ...reads,
-    redrive: async (letter) => {
-      await requireNotPurged(letter);
+    redrive: async (letter, call = alone()) => {
+      await requireNotPurged(letter, call);
       const message = await redriveMessageOf(letter, true);
       // Its item leaves the dead letters only once the stream has the message: else a refusal would take it out of the account.
       const records = recordsOf(`rr:${letter.identity}`, letter, unreadRows(letter));
       await act(letter, 'redrive', [message, ...records]);
     },
-    checkRedrive: async (letter) => {
+    checkRedrive: async (letter, call = alone()) => {
       await redriveMessageOf(letter, false);
-      await requireNotPurged(letter);
+      await requireNotPurged(letter, call);
     },
     purge: async (letter) => {
       const rows = await purgeRecords(letter);

@@ -52,7 +52,7 @@ const pageMax = 256;
 const lookedAtMax = 4_096;
 
 /** Whether ClickHouse did not answer, or refused a query. */
-export const isOfClickhouse = (error: unknown): boolean =>
+export const isOfClickhouse = (error: unknown): error is Fault =>
   error instanceof Fault && error.code.startsWith('clickhouse');
 
 /** Whether the records of its message name the letter, or leave open which letters they mean. */

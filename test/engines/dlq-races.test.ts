@@ -170,14 +170,12 @@ const fill = async (name: string): Promise<void> => {
   await (await streams()).update(name, { discard: DiscardPolicy.New, max_bytes: 1 });
 };
 
-/** A letter whose purge writes a record. */
-const counted = async (): Promise<Letter> => {
-  const { header, ...letter } = await one();
-  return {
-    ...letter,
-    header: { ...header, outcome: { base: '1', first: 0, minute: '2026-11-01 00:00:00' } },
-  };
-};
+/** The same letter with items that a record counts: its purge writes one. */
+const recorded = ({ header, ...letter }: Letter): Letter => ({
+  ...letter,
+  header: { ...header, outcome: { base: '1', first: 0, minute: '2026-11-01 00:00:00' } },
+});
+const counted = async (): Promise<Letter> => recorded(await one());
 
 const refusals = [
   ['redrive', 'METRICS is full', () => fill('METRICS'), 'stream_full'],
@@ -243,4 +241,22 @@ it('a redrive larger than NATS takes names the limit, and leaves the letter to a
   const letter = { ...(await counted()), bytes: Buffer.alloc((busOf(0).nc.info?.max_payload ?? 0) + 1) };
   await expect(first.redrive(letter)).rejects.toMatchObject({ kind: 'permanent', code: 'message_too_large' });
   expect(await claimOf(letter)).toBeUndefined();
+});
+
+// Ten seconds for each of a hundred thousand letters would be days.
+it('a redrive of many letters waits once for a ClickHouse that does not answer, and only as long as its answer is worth', async () => {
+  const letters = (await planted(3)).map(recorded);
+  const waits: (number | undefined)[] = [];
+  const admin = adminOn(busOf(0), claims, async (_key, timeoutMs) => {
+    waits.push(timeoutMs);
+    throw new Fault('transient', 'clickhouse_unavailable', 'no answer');
+  });
+  const call = { isClickhouseAway: false };
+  for (const letter of letters) {
+    await admin.checkRedrive(letter, call);
+    await admin.redrive(letter, call);
+  }
+  expect(waits).toEqual([3_000]);
+  expect(await messagesIn('METRICS')).toBe(3);
+  expect(await messagesIn('DEADLETTER')).toBe(0);
 });
