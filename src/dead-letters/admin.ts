@@ -17,6 +17,7 @@ import { type Action, type Claim, type ClaimsDependencies, createClaims } from '
 import { type CountedPlace, countedPlaces, isOfNobody } from './counted-places.ts';
 import { deadLetterStream, type Letter, type LetterFilter, matches, readLetter } from './dead-letter.ts';
 import { isOfClickhouse } from './orphans.ts';
+import { type ReadKeptDays, refuseOutlived } from './outlived.ts';
 import { type EncodeReceivedItem, isReceivedItem } from './received-item.ts';
 import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 
@@ -61,6 +62,7 @@ export type DeadLetterAdmin = {
 export type DeadLetterAdminDependencies = ClaimsDependencies & {
   readonly encodeItem: EncodeReceivedItem;
   readonly readRecord: ReadRecord;
+  readonly readKeptDays: ReadKeptDays;
 };
 
 const pageMax = 256;
@@ -217,14 +219,19 @@ const createActs = (deps: ClaimsDependencies) => {
 };
 
 export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
-  const { bus, encodeItem, readRecord } = deps;
+  const { bus, encodeItem, readRecord, readKeptDays } = deps;
   const reads = createLetterReads(bus);
   const { act, isBegun } = createActs(deps);
 
-  const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> =>
-    isReceivedItem(letter)
-      ? redriveMessage(letter, await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) }))
-      : redriveMessage(letter);
+  const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> => {
+    const rows = isReceivedItem(letter)
+      ? await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) })
+      : { part: letter.header.part, bytes: letter.bytes };
+    // One that was begun may be stored, and cannot be purged: it has to come to its end.
+    if (rows.part !== undefined && !(await isBegun(letter)))
+      refuseOutlived(letter, rows.part, await readKeptDays(letter), deps.now());
+    return redriveMessage(letter, rows);
+  };
 
   const recordsOf = (id: string, { header }: Letter, rows: readonly OutcomeRow[]): ConfirmedMessage[] =>
     rows.map((row) => ({

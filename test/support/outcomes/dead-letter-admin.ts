@@ -14,6 +14,7 @@ export const adminOn = (bus: Bus, claims: KvBucket, readRecord = noRecord): Dead
     claimsBucket: buckets.system,
     encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
     readRecord,
+    readKeptDays: async () => undefined,
     now: Date.now,
   });
 
