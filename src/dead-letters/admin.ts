@@ -49,7 +49,7 @@ export type DeadLetterAdmin = {
    * `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it).
    */
   redrive(letter: Letter, call?: BulkCall): Promise<void>;
-  /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
+  /** Does nothing where a redrive would send it back now; else throws the permanent Fault that a redrive would. */
   checkRedrive(letter: Letter, call?: BulkCall): Promise<void>;
   /**
    * Removes it for good; its items count as dropped by `purged_by_operator`, unless its redrive is recorded: a restored
@@ -57,6 +57,8 @@ export type DeadLetterAdmin = {
    * when its redrive has begun: its rows may be stored; `not_found`. Transient Fault while the records cannot be read.
    */
   purge(letter: Letter): Promise<void>;
+  /** Throws the permanent Fault `dead_letter_busy` where a purge would. */
+  checkPurge(letter: Letter): Promise<void>;
 };
 
 export type DeadLetterAdminDependencies = ClaimsDependencies & {
@@ -175,7 +177,7 @@ const createLetterReads = (bus: Bus): LetterReads => {
 /** How an act on a dead letter goes: its claim, its messages, the removal, and the end of the claim. */
 const createActs = (deps: ClaimsDependencies) => {
   const { bus } = deps;
-  const { claim, isBegun, erase } = createClaims(deps);
+  const { claim, isBegun, requireFree, erase } = createClaims(deps);
 
   const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
 
@@ -215,13 +217,13 @@ const createActs = (deps: ClaimsDependencies) => {
     const isOwn = await erase(letter, begun);
     if (!isOwn || (!wasThere && !begun.isRepeated)) throw gone(letter.sequence);
   };
-  return { act, isBegun };
+  return { act, isBegun, requireFree };
 };
 
 export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
   const { bus, encodeItem, readRecord, readKeptDays } = deps;
   const reads = createLetterReads(bus);
-  const { act, isBegun } = createActs(deps);
+  const { act, isBegun, requireFree } = createActs(deps);
 
   const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> => {
     const rows = isReceivedItem(letter)
@@ -278,6 +280,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await act(letter, 'redrive', [message, ...records]);
     },
     checkRedrive: async (letter, call = alone()) => {
+      await requireFree(letter, 'redrive');
       await redriveMessageOf(letter, false);
       await requireNotPurged(letter, call);
     },
@@ -285,5 +288,6 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       const rows = await purgeRecords(letter);
       await act(letter, 'purge', recordsOf(`pg:${letter.identity}`, letter, rows));
     },
+    checkPurge: (letter) => requireFree(letter, 'purge'),
   };
 };

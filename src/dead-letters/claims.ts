@@ -67,8 +67,14 @@ export const createClaims = ({ bus, claims, claimsBucket, now }: ClaimsDependenc
 
   const isBegun = ({ sequence }: Letter): Promise<boolean> => isActBegun(claims, sequence);
 
+  /** Throws the permanent Fault `dead_letter_busy` where the other action was begun; claims nothing. */
+  const requireFree = async ({ sequence }: Letter, action: Action): Promise<void> => {
+    const begun = await claims.get(keyOf(sequence));
+    if (begun !== undefined) refuseOther(sequence, begun.value, action);
+  };
+
   /** Ends this claim; false where an equal act has ended it. */
   const erase = ({ sequence }: Letter, { revision }: Claim): Promise<boolean> =>
     eraseRevision(bus, claimsBucket, keyOf(sequence), revision);
-  return { claim, isBegun, erase };
+  return { claim, isBegun, requireFree, erase };
 };

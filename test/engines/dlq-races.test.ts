@@ -212,6 +212,19 @@ describe.each(refusals)('a %s that NATS refuses because %s', (action, _, refuse,
   });
 });
 
+// An operator confirms what a dry run counts.
+it('a dry run refuses a letter on which the other act was begun, as the act itself does, and no other', async () => {
+  const letter = await one();
+  await first.checkRedrive(letter);
+  await first.checkPurge(letter);
+  await claims.create(`dead_letter.${letter.sequence}`, { action: 'redrive', at: 1 });
+  await first.checkRedrive(letter);
+  await expect(first.checkPurge(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
+  await claims.put(`dead_letter.${letter.sequence}`, { action: 'purge', at: 1 });
+  await first.checkPurge(letter);
+  await expect(first.checkRedrive(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
+});
+
 /** The same connection, on which the first publish gets no answer: METRICS is full from then on. */
 const deaf = (bus: Bus): Bus => {
   let calls = 0;

@@ -221,8 +221,10 @@ describe('a dead letter that is redriven', () => {
     const claims = await openKvBucket(bus, buckets.system);
     await claims.create(`dead_letter.${sequence}`, { action: 'redrive', at: 1 });
     expect(await cli.text('audit --action dead_letter.purge')).toMatch(/done {2,}dead_letter: 1 removed$/m);
-    const { code, stderr } = await cli.run(`dlq purge ${sequence} --yes`);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('a redrive of dead letter')]);
+    for (const option of ['--dry-run', '--yes']) {
+      const { code, stderr } = await cli.run(`dlq purge ${sequence} ${option}`);
+      expect([code, stderr], option).toEqual([1, expect.stringContaining('a redrive of dead letter')]);
+    }
     await accept('p5');
     await cli.text(`dlq redrive ${sequence}`);
     await allStored(application, traceId, 'p5');

@@ -86,7 +86,7 @@ const matchingLetters = async (
 /** The act on each dead letter, and the check in its place where the call changes nothing. */
 type Act = {
   readonly act: (letter: Letter, call: BulkCall) => Promise<void>;
-  readonly check?: (letter: Letter, call: BulkCall) => Promise<void>;
+  readonly check: (letter: Letter, call: BulkCall) => Promise<void>;
 };
 
 /** Who is told of a call: its audit, and whether its caller still waits. */
@@ -109,7 +109,7 @@ const doEach = async (
     // Nobody would learn what became of the others.
     if (caller.aborted) break;
     try {
-      if (request.dry_run === true) await check?.(letter, call);
+      if (request.dry_run === true) await check(letter, call);
       else {
         await act(letter, call);
         note({ kind: 'dead_letter', id: String(letter.sequence), before: view(letter), after: undefined });

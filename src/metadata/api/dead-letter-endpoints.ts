@@ -137,7 +137,8 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       body: bulkRequest,
       answer: bulkAnswer,
       audit: (_params, body) => auditOf('dead_letter.purge', body),
-      run: (input) => doShown(deps, input.body, { name: 'purge', act: admin.purge }, input),
+      run: (input) =>
+        doShown(deps, input.body, { name: 'purge', act: admin.purge, check: admin.checkPurge }, input),
     }),
     endpoint({
       method: 'POST',

@@ -18,7 +18,7 @@ const unused = (): never => {
   throw new Error('not a part of this test');
 };
 const admin: DeadLetterAdmin = {
-  ...{ list: unused, get: unused, redrive: unused, checkRedrive: unused, purge: unused },
+  ...{ list: unused, get: unused, redrive: unused, checkRedrive: unused, purge: unused, checkPurge: unused },
   last: async () => letters.length,
   listUpwards: async () => ({ letters, next: undefined }),
 };
@@ -43,7 +43,7 @@ const actedOn = async (leavesBehind: number | undefined): Promise<number[]> => {
       },
     },
     request,
-    { name: 'redrive', act },
+    { name: 'redrive', act, check: unused },
     { note: () => undefined, signal: () => caller.signal },
   );
   return done;
