@@ -89,14 +89,14 @@ type Act = {
   readonly check: (letter: Letter, call: BulkCall) => Promise<void>;
 };
 
-/** Who is told of a call: its audit, and whether its caller still waits. */
-type Told = { readonly note: Note; readonly signal: () => AbortSignal };
+/** Who learns of a call: its audit, and its caller for as long as it waits. */
+type Reported = { readonly note: Note; readonly signal: () => AbortSignal };
 
 const doEach = async (
   admin: DeadLetterAdmin,
   request: BulkRequest,
   { act, check }: Act,
-  { note, signal }: Told,
+  { note, signal }: Reported,
   progress: ActProgress,
 ): Promise<Done> => {
   const caller = signal();
@@ -132,11 +132,11 @@ export const doShown = async (
   { deadLetters: admin, pulse }: Pick<ApiDeps, 'deadLetters'> & { readonly pulse: Pick<PulseReads, 'acts'> },
   request: BulkRequest,
   act: Act & { readonly name: 'redrive' | 'purge' },
-  told: Told,
+  reported: Reported,
 ): Promise<{ body: Done }> => {
   const progress = pulse.acts.begin(act.name, request.dry_run === true);
   try {
-    return { body: await doEach(admin, request, act, told, progress) };
+    return { body: await doEach(admin, request, act, reported, progress) };
   } finally {
     progress.end();
   }
