@@ -1,7 +1,9 @@
-import { headers as newHeaders } from '@nats-io/transport-node';
+import { InvalidArgumentError, headers as newHeaders } from '@nats-io/transport-node';
+import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { envelopeVersionHeader } from './message-headers.ts';
 import { toFault } from './nats-fault.ts';
+import { isTooLarge, tooLarge } from './too-large.ts';
 
 /** JetStream's answer where the subject has a message already. */
 const alreadyThere = 'kv_conflict';
@@ -71,7 +73,27 @@ export type ConfirmedMessage = {
 
 const confirmTries = 3;
 
-/** Publishes with a message id and waits for the PubAck; retries with the same id. Transient Fault: it may be stored. */
+/** What a stream says that has no room; another failure of its storage has the same code, and may leave bytes there. */
+const noRoom = ['maximum bytes exceeded', 'maximum messages exceeded'];
+
+/**
+ * Whether the Fault of `publishConfirmed` says that nothing of the message is stored: the stream is full, nobody takes its subject, or it
+ * is larger than NATS takes.
+ */
+export const isNothingStored = (error: unknown): boolean =>
+  error instanceof Fault &&
+  (error.code === 'jetstream_leaderless' ||
+    isTooLarge(error) ||
+    (error.code === 'stream_full' && noRoom.some((words) => error.message.includes(words))));
+
+/** The client refuses a message that is larger than the server takes, and says so in an argument. */
+const faultOf = (bus: Bus, error: unknown, size: number): Fault =>
+  error instanceof InvalidArgumentError ? tooLarge(size, bus.nc.info?.max_payload ?? 0) : toFault(error);
+
+/**
+ * Publishes with a message id and waits for the PubAck; retries with the same id. Transient Fault: it may be stored, unless
+ * `isNothingStored`: where an earlier try got no answer, the Fault is that of this try. Permanent Fault `message_too_large`.
+ */
 export const publishConfirmed = async (
   bus: Bus,
   { subject, messageId, payload, version, headers = {} }: ConfirmedMessage,
@@ -79,13 +101,16 @@ export const publishConfirmed = async (
   const head = newHeaders();
   if (version !== undefined) head.set(envelopeVersionHeader, String(version));
   for (const [name, value] of Object.entries(headers)) head.set(name, value);
+  let unanswered: Fault | undefined;
   for (let tries = 1; ; tries++) {
     try {
       await bus.js.publish(subject, payload, { msgID: messageId, headers: head });
       return;
     } catch (error) {
-      const fault = toFault(error);
-      if (fault.kind !== 'transient' || fault.code === 'stream_full' || tries === confirmTries) throw fault;
+      const fault = faultOf(bus, error, payload.length);
+      if (!isNothingStored(fault)) unanswered ??= fault;
+      if (fault.kind !== 'transient' || fault.code === 'stream_full' || tries === confirmTries)
+        throw unanswered ?? fault;
     }
   }
 };

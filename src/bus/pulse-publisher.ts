@@ -73,6 +73,7 @@ const createState = ({ readiness, figures }: PulseOptions) => {
         rssBytes: process.memoryUsage.rss(),
         isLast,
         ...(await figures(seconds)),
+        clockMs: Date.now(),
       };
     },
     stop: () => loop.disable(),

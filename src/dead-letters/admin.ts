@@ -1,6 +1,11 @@
 import type { Bus } from '../bus/connection.ts';
-import { isConflict, type KvBucket, unreadable, untilWritten } from '../bus/kv.ts';
-import { deleteMessage, eraseRevision, hasMessage, publishConfirmed } from '../bus/outbox.ts';
+import {
+  type ConfirmedMessage,
+  deleteMessage,
+  hasMessage,
+  isNothingStored,
+  publishConfirmed,
+} from '../bus/outbox.ts';
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
 import { sumOf } from '../model/sums.ts';
@@ -8,14 +13,22 @@ import type { ReadRecord } from '../outcomes/record-reader.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
+import { type Action, type Claim, type ClaimsDependencies, createClaims } from './claims.ts';
 import { type CountedPlace, countedPlaces, isOfNobody } from './counted-places.ts';
 import { deadLetterStream, type Letter, type LetterFilter, matches, readLetter } from './dead-letter.ts';
 import { isOfClickhouse } from './orphans.ts';
+import { type ReadKeptDays, refuseOutlived } from './outlived.ts';
 import { type EncodeReceivedItem, isReceivedItem } from './received-item.ts';
 import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 
 /** A page of dead letters; a page may be short and have a `next`, because it reads a limited number. */
 export type LetterPage = { readonly letters: readonly Letter[]; readonly next: number | undefined };
+
+/** What the acts of one call on many dead letters share. */
+export type BulkCall = {
+  /** ClickHouse did not answer one of them: the others do not wait for it. */
+  isClickhouseAway: boolean;
+};
 
 /** The actions of operators on dead letters. Every call throws a transient Fault while NATS is down. */
 export type DeadLetterAdmin = {
@@ -35,35 +48,28 @@ export type DeadLetterAdmin = {
    * once. Permanent Faults: `not_redrivable` (also of one that was purged, which a restored copy of DEADLETTER has again),
    * `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it).
    */
-  redrive(letter: Letter): Promise<void>;
-  /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
-  checkRedrive(letter: Letter): Promise<void>;
+  redrive(letter: Letter, call?: BulkCall): Promise<void>;
+  /** Does nothing where a redrive would send it back now; else throws the permanent Fault that a redrive would. */
+  checkRedrive(letter: Letter, call?: BulkCall): Promise<void>;
   /**
    * Removes it for good; its items count as dropped by `purged_by_operator`, unless its redrive is recorded: a restored
    * copy of DEADLETTER holds dead letters whose items are stored. May be repeated. Permanent Faults `dead_letter_busy`
    * when its redrive has begun: its rows may be stored; `not_found`. Transient Fault while the records cannot be read.
    */
   purge(letter: Letter): Promise<void>;
+  /** Throws the permanent Fault `dead_letter_busy` where a purge would. */
+  checkPurge(letter: Letter): Promise<void>;
 };
 
-type Action = 'redrive' | 'purge';
-
-export type DeadLetterAdminDependencies = {
-  readonly bus: Bus;
-  /** Bucket with the action in progress on each dead letter, and the name of its key. */
-  readonly claims: KvBucket;
-  readonly claimsBucket: string;
+export type DeadLetterAdminDependencies = ClaimsDependencies & {
   readonly encodeItem: EncodeReceivedItem;
   readonly readRecord: ReadRecord;
-  readonly now: () => number;
+  readonly readKeptDays: ReadKeptDays;
 };
 
 const pageMax = 256;
 /** Messages that one page reads at most, for a filter that few of them match. */
 const lookedAtMax = 4_096;
-const claimTries = 20;
-/** Keys of the bucket of claims: erased without a marker, because there is one for each dead letter. */
-export const claimPrefix = 'dead_letter.';
 
 /** The record that removes the items of this place from the count of dead letters (architecture 10.1). */
 const recordOf = (
@@ -79,6 +85,10 @@ const recordOf = (
   outcomes,
   at: momentText(at),
 });
+
+const alone = (): BulkCall => ({ isClickhouseAway: false });
+/** A redrive does not need the answer. */
+const purgedTimeoutMs = 3_000;
 
 const purgedOutcome = droppedOutcome('purged_by_operator');
 
@@ -104,15 +114,6 @@ const unreadRows = (letter: Letter): OutcomeRow[] =>
         recordOf(place, timeOf(letter) + 1, { dead_lettered: -place.items }),
       )
     : [];
-
-const busy = (sequence: number, action: Action): Fault =>
-  new Fault(
-    'permanent',
-    'dead_letter_busy',
-    action === 'redrive'
-      ? `a redrive of dead letter ${sequence} is unfinished, and its rows may be stored already: redrive it again to finish`
-      : `a purge of dead letter ${sequence} is unfinished: purge it again to finish`,
-  );
 
 const gone = (sequence: number): Fault =>
   new Fault(
@@ -173,63 +174,73 @@ const createLetterReads = (bus: Bus): LetterReads => {
   };
 };
 
-/** `isRepeated`: the same action was begun before. `revision`: that of its key. */
-type Claim = { readonly isRepeated: boolean; readonly revision: number };
+/** How an act on a dead letter goes: its claim, its messages, the removal, and the end of the claim. */
+const createActs = (deps: ClaimsDependencies) => {
+  const { bus } = deps;
+  const { claim, isBegun, requireFree, erase } = createClaims(deps);
 
-type Claims = Pick<DeadLetterAdminDependencies, 'bus' | 'claims' | 'claimsBucket' | 'now'>;
+  const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
 
-/** The action in progress on each dead letter. */
-const createClaims = ({ bus, claims, claimsBucket, now }: Claims) => {
-  const keyOf = (sequence: number): string => `${claimPrefix}${sequence}`;
-
-  /** The first process that stores an action decides it; the other action is refused until the first is finished. */
-  const claim = ({ sequence }: Letter, action: Action): Promise<Claim> =>
-    untilWritten(`the claim on dead letter ${sequence}`, claimTries, async () => {
-      const key = keyOf(sequence);
+  /**
+   * Publishes in this order. Where NATS refuses the first message, nothing has happened: a claim that the act has made itself ends, and
+   * the letter is free for either act.
+   */
+  const publishAll = async (
+    letter: Letter,
+    begun: Claim,
+    messages: readonly ConfirmedMessage[],
+  ): Promise<void> => {
+    for (const [index, message] of messages.entries())
       try {
-        return { isRepeated: false, revision: await claims.create(key, { action, at: now() }) };
+        await publishConfirmed(bus, message);
       } catch (error) {
-        if (!isConflict(error)) throw error;
-        const begun = await claims.get(key);
-        // Its act has ended meanwhile, or a replica does not have it yet.
-        if (begun === undefined) throw error;
-        const { value, revision } = begun;
-        // It may be the other action, and begun.
-        if (value === unreadable) throw new Fault('internal', 'record_invalid', `${key} cannot be read`);
-        const other: unknown =
-          typeof value === 'object' && value !== null ? Reflect.get(value, 'action') : action;
-        if (other !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
-        return { isRepeated: true, revision };
+        // A claim that stays costs a repeat of the act; the refusal is what to act on.
+        if (index === 0 && !begun.isRepeated && isNothingStored(error))
+          await erase(letter, begun).catch(() => false);
+        throw error;
       }
-    });
+  };
 
-  const isBegun = async ({ sequence }: Letter): Promise<boolean> =>
-    (await claims.get(keyOf(sequence))) !== undefined;
-
-  /** Ends this claim; false where an equal act has ended it. */
-  const erase = ({ sequence }: Letter, { revision }: Claim): Promise<boolean> =>
-    eraseRevision(bus, claimsBucket, keyOf(sequence), revision);
-  return { claim, isBegun, erase };
+  /**
+   * Nothing is done for one that is gone: an act that was begun before may have removed it. Of equal acts at once, the one that ends the
+   * claim has done it.
+   */
+  const act = async (
+    letter: Letter,
+    action: Action,
+    messages: readonly ConfirmedMessage[],
+  ): Promise<void> => {
+    const begun = await claim(letter, action);
+    const wasThere = await isThere(letter);
+    if (wasThere) await publishAll(letter, begun, messages);
+    await deleteMessage(bus, deadLetterStream, letter.sequence);
+    const isOwn = await erase(letter, begun);
+    if (!isOwn || (!wasThere && !begun.isRepeated)) throw gone(letter.sequence);
+  };
+  return { act, isBegun, requireFree };
 };
 
 export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
-  const { bus, encodeItem, readRecord } = deps;
+  const { bus, encodeItem, readRecord, readKeptDays } = deps;
   const reads = createLetterReads(bus);
-  const { claim, isBegun, erase } = createClaims(deps);
+  const { act, isBegun, requireFree } = createActs(deps);
 
-  const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> =>
-    isReceivedItem(letter)
-      ? redriveMessage(letter, await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) }))
-      : redriveMessage(letter);
-
-  const record = async (id: string, { header }: Letter, rows: readonly OutcomeRow[]): Promise<void> => {
-    for (const row of rows)
-      await publishConfirmed(bus, {
-        subject: ledgerSubjects.outcomes,
-        messageId: `${id}:${header.redrive + 1}:${row.data_id || row.app_id}`,
-        payload: Buffer.from(`${JSON.stringify(row)}\n`),
-      });
+  const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> => {
+    const rows = isReceivedItem(letter)
+      ? await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) })
+      : { part: letter.header.part, bytes: letter.bytes };
+    // One that was begun may be stored, and cannot be purged: it has to come to its end.
+    if (rows.part !== undefined && !(await isBegun(letter)))
+      refuseOutlived(letter, rows.part, await readKeptDays(letter), deps.now());
+    return redriveMessage(letter, rows);
   };
+
+  const recordsOf = (id: string, { header }: Letter, rows: readonly OutcomeRow[]): ConfirmedMessage[] =>
+    rows.map((row) => ({
+      subject: ledgerSubjects.outcomes,
+      messageId: `${id}:${header.redrive + 1}:${row.data_id || row.app_id}`,
+      payload: Buffer.from(`${JSON.stringify(row)}\n`),
+    }));
 
   /** Without those of which a record of its redrive has the items, which a purge would replace. */
   const purgeRecords = async (letter: Letter): Promise<OutcomeRow[]> => {
@@ -245,11 +256,13 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
    * A restored copy of DEADLETTER has it again: its redrive would store what the operator gave up, and take back the purge. Where the
    * records cannot be read, nothing is known of an earlier purge, and a redrive is not held up: most letters never had one.
    */
-  const requireNotPurged = async (letter: Letter): Promise<void> => {
+  const requireNotPurged = async (letter: Letter, call: BulkCall): Promise<void> => {
     for (const row of purgedRows(letter)) {
-      const known = await readRecord(row).catch((error: unknown) => {
-        if (isOfClickhouse(error)) return undefined;
-        throw error;
+      if (call.isClickhouseAway) return;
+      const known = await readRecord(row, purgedTimeoutMs).catch((error: unknown) => {
+        if (!isOfClickhouse(error)) throw error;
+        call.isClickhouseAway = error.code === 'clickhouse_unavailable';
+        return undefined;
       });
       if (known === undefined || !(purgedOutcome in known)) continue;
       const why = `dead letter ${letter.sequence} was purged before, and a copy of NATS brought it back: purge it again`;
@@ -257,38 +270,24 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     }
   };
 
-  const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
-
-  /**
-   * Nothing is done for one that is gone: an act that was begun before may have removed it. Of equal acts at once, the one that ends the
-   * claim has done it.
-   */
-  const act = async (letter: Letter, action: Action, work: () => Promise<void>): Promise<void> => {
-    const begun = await claim(letter, action);
-    const wasThere = await isThere(letter);
-    if (wasThere) await work();
-    await deleteMessage(bus, deadLetterStream, letter.sequence);
-    const isOwn = await erase(letter, begun);
-    if (!isOwn || (!wasThere && !begun.isRepeated)) throw gone(letter.sequence);
-  };
-
   return {
     ...reads,
-    redrive: async (letter) => {
-      await requireNotPurged(letter);
+    redrive: async (letter, call = alone()) => {
+      await requireNotPurged(letter, call);
       const message = await redriveMessageOf(letter, true);
-      await act(letter, 'redrive', async () => {
-        await record(`rr:${letter.identity}`, letter, unreadRows(letter));
-        await publishConfirmed(bus, message);
-      });
+      // Its item leaves the dead letters only once the stream has the message: else a refusal would take it out of the account.
+      const records = recordsOf(`rr:${letter.identity}`, letter, unreadRows(letter));
+      await act(letter, 'redrive', [message, ...records]);
     },
-    checkRedrive: async (letter) => {
+    checkRedrive: async (letter, call = alone()) => {
+      await requireFree(letter, 'redrive');
       await redriveMessageOf(letter, false);
-      await requireNotPurged(letter);
+      await requireNotPurged(letter, call);
     },
     purge: async (letter) => {
       const rows = await purgeRecords(letter);
-      await act(letter, 'purge', () => record(`pg:${letter.identity}`, letter, rows));
+      await act(letter, 'purge', recordsOf(`pg:${letter.identity}`, letter, rows));
     },
+    checkPurge: (letter) => requireFree(letter, 'purge'),
   };
 };

@@ -26,7 +26,8 @@ export type OrphanPage = { readonly orphans: readonly Orphan[]; readonly next: n
  * Orphans: the records of a message count its items elsewhere than in this dead letter. Transfer was killed between the dead letter and
  * the record, and the next delivery was judged otherwise; or a repeat of the request stored the item; or a restored copy of DEADLETTER
  * brought back a letter that was redriven. An orphan is worth nothing in the account: its redrive stores nothing twice, and it can be
- * purged. A letter younger than a minute, or whose message is still in its stream, is none yet.
+ * purged. A letter younger than a minute, or whose message is still in its stream, is none yet; nor is one on which an act was begun: it
+ * may be the only copy of what its records count elsewhere.
  */
 export type Orphans = {
   /** For each of the letters whether it is one; null while ClickHouse does not answer. One query. Throws the Faults of NATS. */
@@ -41,6 +42,8 @@ export type Orphans = {
 export type OrphansDependencies = {
   readonly bus: Bus;
   readonly readAccounts: ReadMessageAccounts;
+  /** Whether an act on this letter was begun and has not ended. */
+  readonly isBegun: (sequence: number) => Promise<boolean>;
   readonly now: () => number;
 };
 
@@ -49,7 +52,7 @@ const pageMax = 256;
 const lookedAtMax = 4_096;
 
 /** Whether ClickHouse did not answer, or refused a query. */
-export const isOfClickhouse = (error: unknown): boolean =>
+export const isOfClickhouse = (error: unknown): error is Fault =>
   error instanceof Fault && error.code.startsWith('clickhouse');
 
 /** Whether the records of its message name the letter, or leave open which letters they mean. */
@@ -61,7 +64,7 @@ const isCounted = ({ header }: Letter, items: number, account: MessageAccount): 
   return account.open.some((letter) => letter.redrive === redrive && letter.ordinal === ordinal);
 };
 
-export const createOrphans = ({ bus, readAccounts, now }: OrphansDependencies): Orphans => {
+export const createOrphans = ({ bus, readAccounts, isBegun, now }: OrphansDependencies): Orphans => {
   const reader = createStreamReader(bus);
 
   const isInStream = async (stream: string, sequence: number): Promise<boolean> => {
@@ -94,7 +97,7 @@ export const createOrphans = ({ bus, readAccounts, now }: OrphansDependencies): 
       const place = `${stream} ${streamSequence}`;
       const isWaiting = waiting.get(place) ?? isInStream(stream, streamSequence);
       waiting.set(place, isWaiting);
-      if (!(await isWaiting)) orphans.add(letter);
+      if (!(await isWaiting) && !(await isBegun(letter.sequence))) orphans.add(letter);
     }
     return orphans;
   };

@@ -14,7 +14,7 @@ import {
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type StreamDefinition } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
-import { claimPrefix } from '../dead-letters/admin.ts';
+import { claimPrefix } from '../dead-letters/claims.ts';
 import { raiseAfterRestore } from '../directory/after-restore.ts';
 import { buckets, dataIdRange } from '../directory/keys.ts';
 import { ratesLimits } from '../directory/rates-bucket.ts';

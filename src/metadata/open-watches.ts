@@ -1,4 +1,5 @@
 import { retentionIn } from '../config/pipelines.ts';
+import { isActBegun } from '../dead-letters/claims.ts';
 import { createOrphans } from '../dead-letters/orphans.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
 import { createMessageAccountReader } from '../outcomes/record-reader.ts';
@@ -46,7 +47,8 @@ export const openWatches = (
   ready.degraded.set({ clickhouse: () => watch.clickhouseProblem() || undefined });
   const { clickhouse } = given;
   const readAccounts = createMessageAccountReader(clickhouse);
-  const orphans = createOrphans({ bus, readAccounts, now: Date.now });
+  const isBegun = (sequence: number): Promise<boolean> => isActBegun(records.system, sequence);
+  const orphans = createOrphans({ bus, readAccounts, isBegun, now: Date.now });
   const account = openAccount({
     ...given,
     ...{ bus, pipelines, records, orphans },

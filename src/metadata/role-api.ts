@@ -2,6 +2,7 @@ import type { Bus } from '../bus/connection.ts';
 import { type Pipelines, retentionIn } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
 import { createDeadLetterAdmin } from '../dead-letters/admin.ts';
+import { createKeptDays } from '../dead-letters/outlived.ts';
 import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
 import { createOwners } from '../directory/owners.ts';
@@ -70,6 +71,7 @@ export const createRoleApi = (
         retentionDays: retentionIn(pipelines),
       }),
       readRecord: createRecordReader(clickhouse),
+      readKeptDays: createKeptDays({ records: records.bucket, retentionDays: retentionIn(pipelines) }),
       now: Date.now,
     }),
     orphans: account.orphans,

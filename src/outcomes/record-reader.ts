@@ -16,9 +16,9 @@ export type RecordKey = Pick<
 
 /**
  * The content of the record with this key; undefined where there is none (yet). Throws a transient Fault while
- * ClickHouse does not answer.
+ * ClickHouse does not answer (within `timeoutMs`).
  */
-export type ReadRecord = (key: RecordKey) => Promise<OutcomeCounts | undefined>;
+export type ReadRecord = (key: RecordKey, timeoutMs?: number) => Promise<OutcomeCounts | undefined>;
 
 const recordRow = z.object({ outcomes: z.record(z.string(), z.coerce.number()) });
 
@@ -28,9 +28,10 @@ const statement = `SELECT outcomes FROM ${database}.${ledgerTables.outcomes} FIN
 
 export const createRecordReader =
   (clickhouse: Clickhouse): ReadRecord =>
-  async ({ pipeline, data_id, app_id, base, first, ordinal, redrive }) => {
+  async ({ pipeline, data_id, app_id, base, first, ordinal, redrive }, timeoutMs) => {
     const params = { pipeline, data_id, app_id, base, first, ordinal, redrive };
-    const [row] = await clickhouse.rows(recordRow, statement, { params });
+    const limited = timeoutMs === undefined ? {} : { timeoutMs };
+    const [row] = await clickhouse.rows(recordRow, statement, { params, ...limited });
     return row?.outcomes;
   };
 

@@ -76,6 +76,8 @@ const pulseFields = z.object({
   pid: count,
   /** Unix seconds. */
   startedAt: count,
+  /** Its clock when it was sent, ms since 1970. Earlier programs do not say it. */
+  clockMs: count.optional(),
   /** What `/readyz` names, with the reasons. */
   failing: checks,
   degraded: checks,

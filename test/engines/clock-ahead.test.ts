@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { adminWithoutRecords } from '../support/outcomes/dead-letter-admin.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
@@ -76,4 +77,23 @@ it('the purge of a dead letter of a clock that was an hour ahead replaces no rec
   if (letter === undefined) throw new Error('no dead letter');
   await admin.purge(letter);
   expect(await sent.balance()).toEqual(allStored);
+});
+
+const lineAnswer = z.object({ troubles: z.array(z.looseObject({ code: z.string(), text: z.string() })) });
+
+// Receivers judge times by their own clock: an operator has to see which one is wrong.
+it('a role with a clock that is an hour ahead is named among the troubles, and one with a right clock is not', async () => {
+  const clocks = async (): Promise<string[]> => {
+    const { body } = await stack.api('GET', '/api/v1/line');
+    return lineAnswer
+      .parse(body)
+      .troubles.filter(({ code }) => code === 'clock_off')
+      .map(({ text }) => text);
+  };
+  await onlyTransfer(0);
+  await expect
+    .poll(clocks)
+    .toEqual([expect.stringMatching(/^transfer .*: its clock is 3\d{3} seconds ahead of that of NATS$/)]);
+  await onlyTransfer(1);
+  await expect.poll(clocks).toEqual([]);
 });

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { openKvBucket } from '../../src/bus/kv.ts';
 import { publishConfirmed } from '../../src/bus/outbox.ts';
+import { isActBegun } from '../../src/dead-letters/claims.ts';
+import type { Letter } from '../../src/dead-letters/dead-letter.ts';
 import { createOrphans } from '../../src/dead-letters/orphans.ts';
+import { buckets } from '../../src/directory/keys.ts';
+import { Fault } from '../../src/model/fault.ts';
 import { createMessageAccountReader } from '../../src/outcomes/record-reader.ts';
 import { encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
-import { adminWithoutRecords } from '../support/outcomes/dead-letter-admin.ts';
+import { adminOn, adminWithoutRecords } from '../support/outcomes/dead-letter-admin.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import {
@@ -101,6 +106,7 @@ const orphans = () =>
   createOrphans({
     bus,
     readAccounts: createMessageAccountReader(outcomes.clickhouse),
+    isBegun: async (sequence) => isActBegun(await openKvBucket(bus, buckets.system), sequence),
     now: () => Date.now() + 300_000,
   });
 
@@ -224,6 +230,73 @@ describe('a message with sections that cannot be read', () => {
         ]);
     },
   );
+});
+
+/** A malformed message, as transfer dead-letters it: one item without an owner. Its dead letter, once a record counts it. */
+const malformed = async (): Promise<Letter> => {
+  const bytes = Buffer.from(`malformed ${next++}`);
+  await publishConfirmed(bus, {
+    subject: 'traces.0',
+    messageId: bytes.toString(),
+    payload: bytes,
+    version: 1,
+  });
+  const { sequence } = await until('it is dead-lettered', async () =>
+    (await readDeadLetters(bus)).find((letter) => letter.bytes.equals(bytes)),
+  );
+  await outcomes.settled();
+  const letter = await (await adminWithoutRecords(bus)).get(sequence);
+  if (letter === undefined) throw new Error('no dead letter');
+  return letter;
+};
+
+const ofNobody = async (): Promise<unknown> => (await outcomes.settled({ appId: 0 }))[0];
+
+/** The same connection, on which no record gets to LEDGER: its process is killed before. */
+const killedBeforeRecords = (): Bus => {
+  const publish: Bus['js']['publish'] = async (subject, ...rest) => {
+    if (subject.startsWith('ledger.')) throw new Fault('permanent', 'killed', 'the process was killed');
+    return bus.js.publish(subject, ...rest);
+  };
+  const js: Bus['js'] = Object.create(bus.js, { publish: { value: publish } });
+  return Object.create(bus, { js: { value: js } });
+};
+
+// Its letter is the only copy: an account without it would lead to its purge.
+describe('the redrive of a malformed message', () => {
+  it('that NATS refuses leaves its item dead-lettered, and its letter to a purge', async () => {
+    const { sequence } = await malformed();
+    const before = await ofNobody();
+    const restore = await limitStream(bus, 'TRACES', 1);
+    expect((await stack.api('POST', `/api/v1/dead-letters/${sequence}/redrive`, {})).status).toBe(503);
+    expect(await ofNobody()).toEqual(before);
+    expect(await orphans().findOrphans(10, sequence)).toEqual({ orphans: [], next: undefined });
+    await act('purge', sequence);
+    await restore();
+    expect(await ofNobody()).toMatchObject({ deadLettered: 0, dropped: { purged_by_operator: 1 } });
+  });
+
+  it('that is killed between its message and its record leaves no orphan, and its repeat counts the item once', async () => {
+    const letter = await malformed();
+    const { sequence } = letter;
+    const before = await ofNobody();
+    const claims = await openKvBucket(bus, buckets.system);
+    await expect(adminOn(killedBeforeRecords(), claims).redrive(letter)).rejects.toMatchObject({
+      code: 'killed',
+    });
+    const again = await until('its redrive is refused again', async () =>
+      (await readDeadLetters(bus)).find(
+        (each) => each.bytes.equals(letter.bytes) && each.sequence > sequence,
+      ),
+    );
+    expect(await ofNobody()).toEqual(before);
+    expect(await orphans().findOrphans(10, sequence)).toEqual({ orphans: [], next: undefined });
+    await act('redrive', sequence);
+    expect((await readDeadLetters(bus)).map((each) => each.sequence)).not.toContain(sequence);
+    expect(await ofNobody()).toEqual(before);
+    await act('purge', again.sequence);
+    expect(await ofNobody()).toMatchObject({ deadLettered: 0 });
+  });
 });
 
 describe('the search for orphans', () => {

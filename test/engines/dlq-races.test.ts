@@ -1,3 +1,4 @@
+import { DiscardPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
@@ -163,3 +164,112 @@ it.each(['redrive', 'purge'] as const)(
     expect(await messagesIn('METRICS')).toBe(0);
   },
 );
+
+/** From now on the stream has no room. */
+const fill = async (name: string): Promise<void> => {
+  await (await streams()).update(name, { discard: DiscardPolicy.New, max_bytes: 1 });
+};
+
+/** The same letter with items that a record counts: its purge writes one. */
+const recorded = ({ header, ...letter }: Letter): Letter => ({
+  ...letter,
+  header: { ...header, outcome: { base: '1', first: 0, minute: '2026-11-01 00:00:00' } },
+});
+const counted = async (): Promise<Letter> => recorded(await one());
+
+const refusals = [
+  ['redrive', 'METRICS is full', () => fill('METRICS'), 'stream_full'],
+  [
+    'redrive',
+    'METRICS does not exist',
+    async () => (await streams()).delete('METRICS'),
+    'jetstream_leaderless',
+  ],
+  ['purge', 'LEDGER is full', () => fill('LEDGER'), 'stream_full'],
+] as const;
+
+// Where METRICS and DEADLETTER are full, one of the two acts has to make room: a claim that stays would refuse the other for ever.
+describe.each(refusals)('a %s that NATS refuses because %s', (action, _, refuse, code) => {
+  const other = action === 'redrive' ? 'purge' : 'redrive';
+
+  it('has done nothing, and leaves the letter to either act', async () => {
+    const letter = await counted();
+    await refuse();
+    await expect(first[action](letter)).rejects.toMatchObject({ kind: 'transient', code });
+    expect(await claimOf(letter)).toBeUndefined();
+    expect(await messagesIn('LEDGER')).toBe(0);
+    await second[other](letter);
+    expect(await messagesIn('DEADLETTER')).toBe(0);
+  });
+
+  it('keeps the claim of an earlier try, which may have stored its message', async () => {
+    const letter = await counted();
+    await claims.create(`dead_letter.${letter.sequence}`, { action, at: 1 });
+    await refuse();
+    await expect(first[action](letter)).rejects.toMatchObject({ code });
+    expect(await claimOf(letter)).toMatchObject({ value: { action } });
+    await expect(second[other](letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
+  });
+});
+
+// An operator confirms what a dry run counts.
+it('a dry run refuses a letter on which the other act was begun, as the act itself does, and no other', async () => {
+  const letter = await one();
+  await first.checkRedrive(letter);
+  await first.checkPurge(letter);
+  await claims.create(`dead_letter.${letter.sequence}`, { action: 'redrive', at: 1 });
+  await first.checkRedrive(letter);
+  await expect(first.checkPurge(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
+  await claims.put(`dead_letter.${letter.sequence}`, { action: 'purge', at: 1 });
+  await first.checkPurge(letter);
+  await expect(first.checkRedrive(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
+});
+
+/** The same connection, on which the first publish gets no answer: METRICS is full from then on. */
+const deaf = (bus: Bus): Bus => {
+  let calls = 0;
+  const publish: Bus['js']['publish'] = async (...call) => {
+    if (++calls > 1) return bus.js.publish(...call);
+    await fill('METRICS');
+    throw new Error('the answer is lost');
+  };
+  const js: Bus['js'] = Object.create(bus.js, { publish: { value: publish } });
+  return Object.create(bus, { js: { value: js } });
+};
+
+it('a redrive without an answer to its first try keeps its claim where NATS refuses the second: the message may be stored', async () => {
+  const letter = await counted();
+  await expect(adminOn(deaf(busOf(0)), claims).redrive(letter)).rejects.toMatchObject({
+    message: expect.stringContaining('the answer is lost'),
+  });
+  expect(await claimOf(letter)).toMatchObject({ value: { action: 'redrive' } });
+  await expect(second.purge(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
+  await (await streams()).update('METRICS', { max_bytes: -1 });
+  await second.redrive(letter);
+  expect(await messagesIn('METRICS')).toBe(1);
+  expect(await messagesIn('DEADLETTER')).toBe(0);
+});
+
+it('a redrive larger than NATS takes names the limit, and leaves the letter to a purge', async () => {
+  const letter = { ...(await counted()), bytes: Buffer.alloc((busOf(0).nc.info?.max_payload ?? 0) + 1) };
+  await expect(first.redrive(letter)).rejects.toMatchObject({ kind: 'permanent', code: 'message_too_large' });
+  expect(await claimOf(letter)).toBeUndefined();
+});
+
+// Ten seconds for each of a hundred thousand letters would be days.
+it('a redrive of many letters waits once for a ClickHouse that does not answer, and only as long as its answer is worth', async () => {
+  const letters = (await planted(3)).map(recorded);
+  const waits: (number | undefined)[] = [];
+  const admin = adminOn(busOf(0), claims, async (_key, timeoutMs) => {
+    waits.push(timeoutMs);
+    throw new Fault('transient', 'clickhouse_unavailable', 'no answer');
+  });
+  const call = { isClickhouseAway: false };
+  for (const letter of letters) {
+    await admin.checkRedrive(letter, call);
+    await admin.redrive(letter, call);
+  }
+  expect(waits).toEqual([3_000]);
+  expect(await messagesIn('METRICS')).toBe(3);
+  expect(await messagesIn('DEADLETTER')).toBe(0);
+});

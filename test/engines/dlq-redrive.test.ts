@@ -135,6 +135,7 @@ const admin = async () => {
     claimsBucket: buckets.system,
     encodeItem,
     readRecord,
+    readKeptDays: async () => undefined,
     now: Date.now,
   });
 };
@@ -220,8 +221,10 @@ describe('a dead letter that is redriven', () => {
     const claims = await openKvBucket(bus, buckets.system);
     await claims.create(`dead_letter.${sequence}`, { action: 'redrive', at: 1 });
     expect(await cli.text('audit --action dead_letter.purge')).toMatch(/done {2,}dead_letter: 1 removed$/m);
-    const { code, stderr } = await cli.run(`dlq purge ${sequence} --yes`);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('a redrive of dead letter')]);
+    for (const option of ['--dry-run', '--yes']) {
+      const { code, stderr } = await cli.run(`dlq purge ${sequence} ${option}`);
+      expect([code, stderr], option).toEqual([1, expect.stringContaining('a redrive of dead letter')]);
+    }
     await accept('p5');
     await cli.text(`dlq redrive ${sequence}`);
     await allStored(application, traceId, 'p5');
@@ -327,55 +330,86 @@ describe('an act that begins with the cursor of its dry run', () => {
   });
 });
 
-// As for a table that is unavailable: a part of many rows in one dead letter.
+type PointsReport = Awaited<ReturnType<Stack['createReport']>>;
+
+/** A dead letter of three points of 2023, as for a table that is unavailable: a part of many rows. */
+const plantPoints = async (report: PointsReport, uid: number): Promise<string> => {
+  const table = report.result_table.table_id;
+  const rows = [1, 2, 3]
+    .map((up) => `${table},target=a up=${up},uid=${uid + up - 1}i ${1_700_000_000_000 + up}\n`)
+    .join('');
+  const part = {
+    dataId: report.data_source.mon_data_id,
+    table,
+    layout: 'wide',
+    rows: 3,
+    points: 3,
+    base: String(uid),
+    first: 0,
+    last: 2,
+    timeMin: 1_700_000_000_001,
+    timeMax: 1_700_000_000_003,
+    bytes: rows.length,
+  };
+  const header = JSON.stringify({
+    version: 1,
+    reason: 'table_unavailable',
+    error: 'the table does not exist',
+    stream: 'METRICS',
+    streamSequence: 1,
+    subject: 'metrics.0',
+    dataId: part.dataId,
+    table,
+    uid: `${uid}+0`,
+    part,
+    items: 3,
+    redrive: 0,
+    at: Date.now(),
+  });
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(Buffer.byteLength(header));
+  const payload = Buffer.concat([length, Buffer.from(header), Buffer.from(rows)]);
+  const messageId = `dl:${uid}:0:t:0`;
+  await publishConfirmed(bus, { subject: 'deadletter.metrics', messageId, payload, version: 1 });
+  return table;
+};
+
 describe('the dead-lettered points of a table', () => {
   it('are all stored once when they are redriven after the table exists', async () => {
     const report = await stack.createReport('redriven points');
-    const table = report.result_table.table_id;
-    const rows = [1, 2, 3]
-      .map((uid) => `${table},target=a up=${uid},uid=${uid}i ${1_700_000_000_000 + uid}\n`)
-      .join('');
-    const part = {
-      dataId: report.data_source.mon_data_id,
-      table,
-      layout: 'wide',
-      rows: 3,
-      points: 3,
-      base: '1',
-      first: 0,
-      last: 2,
-      timeMin: 1_700_000_000_001,
-      timeMax: 1_700_000_000_003,
-      bytes: rows.length,
-    };
-    const header = JSON.stringify({
-      version: 1,
-      reason: 'table_unavailable',
-      error: 'the table does not exist',
-      stream: 'METRICS',
-      streamSequence: 1,
-      subject: 'metrics.0',
-      dataId: part.dataId,
-      table,
-      uid: '1+0',
-      part,
-      items: 3,
-      redrive: 0,
-      at: Date.now(),
-    });
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(Buffer.byteLength(header));
-    const payload = Buffer.concat([length, Buffer.from(header), Buffer.from(rows)]);
-    await publishConfirmed(bus, {
-      subject: 'deadletter.metrics',
-      messageId: 'dl:1:0:t:0',
-      payload,
-      version: 1,
-    });
-    expect(await cli.text('dlq list --reason table_unavailable')).toContain(`data id ${part.dataId}`);
+    const dataId = report.data_source.mon_data_id;
+    const table = await plantPoints(report, 1);
+    expect(await cli.text('dlq list --reason table_unavailable')).toContain(`data id ${dataId}`);
     expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letter (3 items) redriven\n');
     await stack.waitForRows(table, 3);
-    expect(await cli.text('dlq list --reason table_unavailable')).not.toContain(`data id ${part.dataId}`);
+    expect(await cli.text('dlq list --reason table_unavailable')).not.toContain(`data id ${dataId}`);
+  });
+
+  // They would count as stored, and be gone.
+  it('are not redriven where a retention that was set would remove them at once, but where only the default would', async () => {
+    const report = await stack.createReport('outlived points');
+    const dataId = report.data_source.mon_data_id;
+    const table = await plantPoints(report, 11);
+    await cli.text(`retention set ${dataId} 30 --yes`);
+    for (const option of [' --dry-run', ''])
+      expect(await cli.run(`dlq redrive --table "${table}"${option}`)).toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining('0 dead letters (0 items)'),
+        stderr: expect.stringContaining('is older than the retention of 30 days'),
+      });
+    expect(await cli.text('dlq list --reason table_unavailable')).toContain(`data id ${dataId}`);
+    await cli.text(`retention set ${dataId} default`);
+    expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letter (3 items) redriven\n');
+  });
+
+  it('whose redrive was begun are redriven also where the retention is over: their rows may be stored', async () => {
+    const report = await stack.createReport('begun points');
+    const table = await plantPoints(report, 21);
+    await cli.text(`retention set ${report.data_source.mon_data_id} 30 --yes`);
+    const [letter] = (await readDeadLetters(bus)).filter(({ header }) => header['table'] === table);
+    const claims = await openKvBucket(bus, buckets.system);
+    await claims.create(`dead_letter.${letter?.sequence}`, { action: 'redrive', at: 1 });
+    expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letter (3 items) redriven\n');
   });
 });
 

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
+import type { BulkCall, DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import { itemsOf, type Letter } from '../../dead-letters/dead-letter.ts';
 import { Fault } from '../../model/fault.ts';
 import type { bulkAnswer } from '../answers/dead-letters.ts';
 import { fieldFault } from '../problem.ts';
 import type { ActProgress } from '../pulse/acts.ts';
+import type { PulseReads } from '../pulse/open-pulse.ts';
 import { operator } from '../records/requests.ts';
 import { filterOf, pipelineFilter, view } from './dead-letter-shapes.ts';
 import type { ApiDeps } from './deps.ts';
@@ -84,26 +85,33 @@ const matchingLetters = async (
 
 /** The act on each dead letter, and the check in its place where the call changes nothing. */
 type Act = {
-  readonly act: (letter: Letter) => Promise<void>;
-  readonly check?: (letter: Letter) => Promise<void>;
+  readonly act: (letter: Letter, call: BulkCall) => Promise<void>;
+  readonly check: (letter: Letter, call: BulkCall) => Promise<void>;
 };
+
+/** Who learns of a call: its audit, and its caller for as long as it waits. */
+type Reported = { readonly note: Note; readonly signal: () => AbortSignal };
 
 const doEach = async (
   admin: DeadLetterAdmin,
   request: BulkRequest,
   { act, check }: Act,
-  note: Note,
+  { note, signal }: Reported,
   progress: ActProgress,
 ): Promise<Done> => {
+  const caller = signal();
   const { letters, next, first } = await matchingLetters(admin, request);
   progress.matched(letters.length);
   const matched = letters.length;
   const done: Done = { matched, items: 0, done: 0, failed: [], next_cursor: next, first_cursor: first };
+  const call: BulkCall = { isClickhouseAway: false };
   for (const letter of letters) {
+    // Nobody would learn what became of the others.
+    if (caller.aborted) break;
     try {
-      if (request.dry_run === true) await check?.(letter);
+      if (request.dry_run === true) await check(letter, call);
       else {
-        await act(letter);
+        await act(letter, call);
         note({ kind: 'dead_letter', id: String(letter.sequence), before: view(letter), after: undefined });
       }
       done.done++;
@@ -119,16 +127,16 @@ const doEach = async (
   return done;
 };
 
-/** Redrives or purges what the request names, shown to readers of the live view while it lasts. */
+/** Redrives or purges what the request names until its caller is gone, shown to readers of the live view while it lasts. */
 export const doShown = async (
-  { deadLetters: admin, pulse }: Pick<ApiDeps, 'deadLetters' | 'pulse'>,
+  { deadLetters: admin, pulse }: Pick<ApiDeps, 'deadLetters'> & { readonly pulse: Pick<PulseReads, 'acts'> },
   request: BulkRequest,
   act: Act & { readonly name: 'redrive' | 'purge' },
-  note: Note,
+  reported: Reported,
 ): Promise<{ body: Done }> => {
   const progress = pulse.acts.begin(act.name, request.dry_run === true);
   try {
-    return { body: await doEach(admin, request, act, note, progress) };
+    return { body: await doEach(admin, request, act, reported, progress) };
   } finally {
     progress.end();
   }

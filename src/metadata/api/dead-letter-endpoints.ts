@@ -124,8 +124,8 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       body: bulkRequest,
       answer: bulkAnswer,
       audit: (_params, body) => auditOf('dead_letter.redrive', body),
-      run: ({ body, note }) =>
-        doShown(deps, body, { name: 'redrive', act: admin.redrive, check: admin.checkRedrive }, note),
+      run: (input) =>
+        doShown(deps, input.body, { name: 'redrive', act: admin.redrive, check: admin.checkRedrive }, input),
     }),
     endpoint({
       method: 'POST',
@@ -137,7 +137,8 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       body: bulkRequest,
       answer: bulkAnswer,
       audit: (_params, body) => auditOf('dead_letter.purge', body),
-      run: ({ body, note }) => doShown(deps, body, { name: 'purge', act: admin.purge }, note),
+      run: (input) =>
+        doShown(deps, input.body, { name: 'purge', act: admin.purge, check: admin.checkPurge }, input),
     }),
     endpoint({
       method: 'POST',

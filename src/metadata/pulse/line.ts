@@ -20,6 +20,8 @@ export type SeenStream = {
 export type LineSources = {
   /** Ms since the epoch. */
   readonly nowMs: number;
+  /** What the clock of NATS says; undefined where it is not known. */
+  readonly natsMs: number | undefined;
   readonly isConnected: boolean;
   readonly processes: readonly SeenProcess[];
   /** Every process that is there was heard by now. */

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../../bus/connection.ts';
 import { listen } from '../../bus/listen.ts';
 import { startPulse } from '../../bus/pulse-publisher.ts';
+import { readServerTimeMs } from '../../bus/stream-state.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import type { SystemOwners } from '../../directory/system-owners.ts';
 import { errorText } from '../../model/fault.ts';
@@ -50,6 +52,7 @@ export type PulseReadsOptions = {
 const freshMs = 900;
 const listenAgainMs = 1_000;
 const tickMs = 1_000;
+const natsTimeMs = 500;
 
 const elapsed = (): number => performance.now();
 
@@ -81,6 +84,17 @@ const follow = (bus: Bus, processes: Processes, log: Log): { stop(): void } => {
       unsubscribe();
     },
   };
+};
+
+/** What the clock of NATS says; undefined where it does not answer soon: the line does not wait for it. */
+const natsTime = async (bus: Bus, stream: string): Promise<number | undefined> => {
+  if (!bus.connected) return undefined;
+  const ended = new AbortController();
+  const late = delay(natsTimeMs, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
+  const read = readServerTimeMs(bus, stream).catch(() => undefined);
+  const time = await Promise.race([read, late]);
+  ended.abort();
+  return time;
 };
 
 const storesOf = ({ instances, watch }: Pick<PulseReadsOptions, 'instances' | 'watch'>): LineStore[] => {
@@ -139,8 +153,10 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
 
   const draw = async (): Promise<Line> => {
     const read = await account.read();
+    const natsMs = await natsTime(bus, pipelines.streams[0]?.name ?? '');
     return drawLine({
       nowMs: Date.now(),
+      natsMs,
       isConnected: bus.connected,
       processes: processes.list(),
       isSettled: processes.isSettled,

@@ -11,6 +11,8 @@ export type SeenProcess = {
   readonly isGone: boolean;
   /** Since its last pulse. */
   readonly silentSeconds: number;
+  /** What its clock says now, ms since 1970; undefined for an earlier program. */
+  readonly clockMs: number | undefined;
 };
 
 /** Names of the rates that are kept. */
@@ -32,6 +34,7 @@ export type Series = Readonly<Record<SeriesName, (number | null)[]>>;
 export const processesMax = 512;
 export const keptSeconds = 120;
 const goneMs = 5_000;
+const leadsKept = 3;
 
 type Kept = {
   readonly role: PulseRole;
@@ -42,6 +45,8 @@ type Kept = {
   readonly rates: Float32Array;
   /** The last second that has a place. */
   second: number;
+  /** By how much its clock was ahead of `elapsed`, of the last pulses: the largest counts, because a pulse may come late. */
+  leads: readonly number[];
 };
 
 const sum = (values: Readonly<Record<string, number>>): number => sumOf(Object.values(values));
@@ -154,16 +159,28 @@ const createHearing = (elapsed: () => number) => {
   return { since: () => since, restart, noteSleep, tick, isGone };
 };
 
+const leadsOf = ({ clockMs }: Pulse, before: readonly number[], now: number): readonly number[] =>
+  clockMs === undefined ? [] : [...before, clockMs - now].slice(-leadsKept);
+
+const silentMs = ({ lastAt }: Kept, now: number): number => Math.max(0, now - lastAt);
+
+const seenAt = (kept: Kept, now: number, isGone: boolean): SeenProcess => ({
+  role: kept.role,
+  id: kept.id,
+  pulse: kept.pulse,
+  isGone,
+  silentSeconds: Math.floor(silentMs(kept, now) / 1_000),
+  clockMs: kept.leads.length === 0 ? undefined : now + Math.max(...kept.leads),
+});
+
 /** Processes by their pulses: at most `processesMax`, 120 seconds of each. */
 export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Processes => {
   const all = new Map<string, Kept>();
   const hearing = createHearing(elapsed);
   let fullAt = Number.NEGATIVE_INFINITY;
 
-  const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - lastAt);
-
   const forget = (): void => {
-    for (const [id, kept] of all) if (silentMs(kept) > keptSeconds * 1_000) all.delete(id);
+    for (const [id, kept] of all) if (silentMs(kept, elapsed()) > keptSeconds * 1_000) all.delete(id);
   };
 
   /** A place for one more, in case of need that of the one that is silent for longest. */
@@ -179,12 +196,14 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
 
   const keep = (role: PulseRole, id: string, pulse: Pulse): Kept | undefined => {
     const known = all.get(id);
-    if (known?.role === role) return Object.assign(known, { pulse, lastAt: elapsed() });
+    const lastAt = elapsed();
+    const leads = leadsOf(pulse, known?.leads ?? [], lastAt);
+    if (known?.role === role) return Object.assign(known, { pulse, lastAt, leads });
     forget();
     if (known !== undefined || !hasRoom()) return undefined;
     const rates = new Float32Array(seriesNames.length * keptSeconds).fill(Number.NaN);
     const second = Math.floor(elapsed() / 1_000) - 1;
-    const kept: Kept = { role, id, pulse, lastAt: elapsed(), rates, second };
+    const kept: Kept = { role, id, pulse, lastAt, rates, second, leads };
     all.set(id, kept);
     return kept;
   };
@@ -214,15 +233,7 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
     list: () => {
       hearing.noteSleep();
       forget();
-      return [...all.values()]
-        .map((kept) => ({
-          role: kept.role,
-          id: kept.id,
-          pulse: kept.pulse,
-          isGone: hearing.isGone(kept),
-          silentSeconds: Math.floor(silentMs(kept) / 1_000),
-        }))
-        .toSorted(byName);
+      return [...all.values()].map((kept) => seenAt(kept, elapsed(), hearing.isGone(kept))).toSorted(byName);
     },
     seriesOf: (id) => seriesFrom(all.get(id), Math.floor(elapsed() / 1_000)),
   };

@@ -83,6 +83,10 @@ export const troubleKinds = {
     'TidemarkRoleMissing',
     'Nothing is lost; the figures of all processes are in Prometheus. End processes that are not needed.',
   ),
+  clock_off: ticket(
+    'TidemarkClockSkew',
+    'Set the clocks by NTP: receivers judge the times of items by their own.',
+  ),
   versions_differ: ticket('TidemarkMixedVersions', 'Finish the rollout, or undo it.'),
   degraded: ticket('TidemarkPartlyDegraded', 'Repair what is named; the role works on.'),
 } as const satisfies Readonly<Record<string, Kind>>;
@@ -95,6 +99,7 @@ const bounds = {
   secondsToFull: 900,
   loopMs: 500,
   notKnownMs: 300_000,
+  clockMs: 5_000,
 };
 
 type TroubleCode = keyof typeof troubleKinds;
@@ -151,6 +156,16 @@ const checkTroubles = (there: readonly SeenProcess[]): Trouble[] => {
 /** What a process says of a store or its tables. A process of an earlier version says it under `failing`. */
 const problemOf = ({ failing, degraded }: SeenProcess['pulse'], check: string): string | undefined =>
   degraded[check] ?? failing[check];
+
+/** Processes whose clock differs from that of NATS: metadata's own may be the wrong one. */
+const clockTroubles = (there: readonly SeenProcess[], natsMs: number | undefined): Trouble[] =>
+  there.flatMap((each) => {
+    const aheadMs = each.clockMs === undefined || natsMs === undefined ? 0 : each.clockMs - natsMs;
+    if (Math.abs(aheadMs) <= bounds.clockMs) return [];
+    const seconds = counted(Math.round(Math.abs(aheadMs) / 1_000), 'second');
+    const way = aheadMs > 0 ? 'ahead of' : 'behind';
+    return [trouble('clock_off', `${nameOf(each)}: its clock is ${seconds} ${way} that of NATS`)];
+  });
 
 /** A process that stops in order says so; these have not. */
 const processTroubles = (
@@ -334,6 +349,8 @@ export const troublesOf = (sources: {
   readonly totals: Line['totals'];
   readonly account: HourAccount | undefined;
   readonly notKnownSince: number | undefined;
+  /** What the clock of NATS says; undefined where it is not known. */
+  readonly natsMs: number | undefined;
 }): Trouble[] => {
   const { isConnected, isSettled, isFull, processes, streams, stores, totals } = sources;
   const there = processes.filter(({ isGone }) => !isGone);
@@ -343,6 +360,7 @@ export const troublesOf = (sources: {
       : [trouble('nats_away', 'metadata has no connection to NATS: the figures are the last ones')]),
     ...accountTroubles(sources.account, sources.notKnownSince, sources.nowMs),
     ...processTroubles(processes, { isSettled: isConnected && isSettled, isFull }),
+    ...clockTroubles(there, sources.natsMs),
     ...tableTroubles(there),
     ...streamTroubles(streams, totals.dead_lettered_items_per_second),
     ...storeTroubles(stores, there),

@@ -2,15 +2,19 @@ import type { Bus } from '../../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../../src/bus/kv.ts';
 import { createDeadLetterAdmin, type DeadLetterAdmin } from '../../../src/dead-letters/admin.ts';
 import { buckets } from '../../../src/directory/keys.ts';
+import type { ReadRecord } from '../../../src/outcomes/record-reader.ts';
 
-/** The acts on dead letters of a metadata process to which no record has come yet. */
-export const adminOn = (bus: Bus, claims: KvBucket): DeadLetterAdmin =>
+const noRecord: ReadRecord = async () => undefined;
+
+/** The acts on dead letters of a metadata process, by default of one to which no record has come yet. */
+export const adminOn = (bus: Bus, claims: KvBucket, readRecord = noRecord): DeadLetterAdmin =>
   createDeadLetterAdmin({
     bus,
     claims,
     claimsBucket: buckets.system,
     encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
-    readRecord: async () => undefined,
+    readRecord,
+    readKeptDays: async () => undefined,
     now: Date.now,
   });
 

@@ -8,7 +8,7 @@ const src = resolve(import.meta.dirname, '../../../src');
 const readings: Readonly<Record<string, readonly [times: number, what: string]>> = {
   'bus/consumer-pause.ts': [2, 'dates that the server gets'],
   'bus/kept-bucket.ts': [1, 'when a bucket began to be filled, for people'],
-  'bus/pulse-publisher.ts': [1, 'when the process began, for people'],
+  'bus/pulse-publisher.ts': [2, 'when the process began, for people, and its clock, to be compared'],
   'ingress/ingress.ts': [2, 'when tokens end, epochs'],
   'ingress/receivers.ts': [3, 'arrivals, when names were first seen'],
   'ingress/rates/exchange.ts': [2, 'the clock of the limiter, to which a step back is no time'],

@@ -20,6 +20,7 @@ const seen = (role: SeenProcess['role'], fields: Partial<Pulse> = {}, isGone = f
   pulse: pulseOf(fields),
   isGone,
   silentSeconds: isGone ? 9 : 0,
+  clockMs: fields.clockMs,
 });
 
 const transferOf = (pipelines: NonNullable<Pulse['transfer']>['pipelines'], tables = {}): Partial<Pulse> => ({
@@ -35,6 +36,7 @@ const stream = (name: string, fields: Partial<StreamTrend> = {}): SeenStream => 
 
 const well: LineSources = {
   nowMs: 1_800_000_000_123,
+  natsMs: 1_800_000_000_123,
   isConnected: true,
   isSettled: true,
   isFull: false,
@@ -186,6 +188,18 @@ describe('the troubles', () => {
       'a table that waits',
       withProcess(seen('transfer', { failing: { questdb_tables: 't takes no rows' } })),
       ['table_waits'],
+    ],
+    [
+      'a clock ahead of that of NATS',
+      withProcess(seen('ingress', { clockMs: 1_800_000_005_124 })),
+      ['clock_off'],
+    ],
+    ['a clock behind it', withProcess(seen('transfer', { clockMs: 1_799_000_000_000 })), ['clock_off']],
+    ['a clock that is nearly right', withProcess(seen('metadata', { clockMs: 1_800_000_005_122 })), []],
+    [
+      'a clock while that of NATS is not known',
+      { ...withProcess(seen('ingress', { clockMs: 1 })), natsMs: undefined },
+      [],
     ],
     ['two versions', withProcess(seen('ingress', { version: '2.0.0' })), ['versions_differ']],
     ['a slow event loop', withProcess(seen('ingress', { loopP99Ms: 900 })), ['event_loop_slow']],

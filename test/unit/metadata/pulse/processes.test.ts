@@ -37,6 +37,19 @@ describe('a process', () => {
     expect(processes.list()).toEqual([]);
   });
 
+  // A pulse that was held up on its way would say a time that is past.
+  it('has its own clock, whose pulses may come late, and none where an earlier program does not say it', () => {
+    const { clock, processes, beat } = open();
+    beat(1, 0, { clockMs: 5_000_000 });
+    beat(2);
+    clock.ms += 8_000;
+    beat(1, 0, { clockMs: 5_001_000 });
+    expect(processes.list().map(({ clockMs }) => clockMs)).toEqual([5_008_000, undefined]);
+    // Set back by an hour.
+    for (const _ of [1, 2, 3]) beat(1, 0, { clockMs: 1_408_000 });
+    expect(processes.list()[0]?.clockMs).toBe(1_408_000);
+  });
+
   it('comes back when it is heard again, and leaves at once when it stops in order', () => {
     const { clock, processes, beat } = open();
     beat(1);

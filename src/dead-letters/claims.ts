@@ -1,0 +1,80 @@
+import type { Bus } from '../bus/connection.ts';
+import { isConflict, type KvBucket, unreadable, untilWritten } from '../bus/kv.ts';
+import { eraseRevision } from '../bus/outbox.ts';
+import { Fault } from '../model/fault.ts';
+import type { Letter } from './dead-letter.ts';
+
+/** An act of an operator on a dead letter. */
+export type Action = 'redrive' | 'purge';
+
+const claimTries = 20;
+/** Keys of the bucket of claims: erased without a marker, because there is one for each dead letter. */
+export const claimPrefix = 'dead_letter.';
+
+const keyOf = (sequence: number): string => `${claimPrefix}${sequence}`;
+
+/** Whether an act on this dead letter was begun and has not ended. */
+export const isActBegun = async (claims: Pick<KvBucket, 'get'>, sequence: number): Promise<boolean> =>
+  (await claims.get(keyOf(sequence))) !== undefined;
+
+const busy = (sequence: number, action: Action): Fault =>
+  new Fault(
+    'permanent',
+    'dead_letter_busy',
+    action === 'redrive'
+      ? `a redrive of dead letter ${sequence} is unfinished, and its rows may be stored already: redrive it again to finish`
+      : `a purge of dead letter ${sequence} is unfinished: purge it again to finish`,
+  );
+
+/** `isRepeated`: the same action was begun before. `revision`: that of its key. */
+export type Claim = { readonly isRepeated: boolean; readonly revision: number };
+
+export type ClaimsDependencies = {
+  readonly bus: Bus;
+  /** Bucket with the action in progress on each dead letter, and the name of its key. */
+  readonly claims: KvBucket;
+  readonly claimsBucket: string;
+  readonly now: () => number;
+};
+
+/** The action in progress on each dead letter. */
+export const createClaims = ({ bus, claims, claimsBucket, now }: ClaimsDependencies) => {
+  /** Throws the permanent Fault `dead_letter_busy` where this claim is of the other action. */
+  const refuseOther = (sequence: number, value: unknown, action: Action): void => {
+    // It may be the other action, and begun.
+    if (value === unreadable)
+      throw new Fault('internal', 'record_invalid', `${keyOf(sequence)} cannot be read`);
+    const begun: unknown =
+      typeof value === 'object' && value !== null ? Reflect.get(value, 'action') : action;
+    if (begun !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
+  };
+
+  /** The first process that stores an action decides it; the other action is refused until the first is finished. */
+  const claim = ({ sequence }: Letter, action: Action): Promise<Claim> =>
+    untilWritten(`the claim on dead letter ${sequence}`, claimTries, async () => {
+      const key = keyOf(sequence);
+      try {
+        return { isRepeated: false, revision: await claims.create(key, { action, at: now() }) };
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        const begun = await claims.get(key);
+        // Its act has ended meanwhile, or a replica does not have it yet.
+        if (begun === undefined) throw error;
+        refuseOther(sequence, begun.value, action);
+        return { isRepeated: true, revision: begun.revision };
+      }
+    });
+
+  const isBegun = ({ sequence }: Letter): Promise<boolean> => isActBegun(claims, sequence);
+
+  /** Throws the permanent Fault `dead_letter_busy` where the other action was begun; claims nothing. */
+  const requireFree = async ({ sequence }: Letter, action: Action): Promise<void> => {
+    const begun = await claims.get(keyOf(sequence));
+    if (begun !== undefined) refuseOther(sequence, begun.value, action);
+  };
+
+  /** Ends this claim; false where an equal act has ended it. */
+  const erase = ({ sequence }: Letter, { revision }: Claim): Promise<boolean> =>
+    eraseRevision(bus, claimsBucket, keyOf(sequence), revision);
+  return { claim, isBegun, requireFree, erase };
+};
