@@ -4452,7 +4452,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /** @description Information only, one line; no control or bidirectional characters */
@@ -4760,7 +4760,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /** @description Information only, one line; no control or bidirectional characters */
@@ -5069,7 +5069,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /**
@@ -5369,7 +5369,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /** @description No control, bidirectional or invisible characters, no white space at its ends */
@@ -5723,7 +5723,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /** @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none */
@@ -6157,7 +6157,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     ahead_seconds_max?: number | "off" | null;
@@ -6243,7 +6243,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     ahead_seconds_max?: number | "off" | null;
