@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { z } from 'zod';
 import { type Settings, settingFault } from '../config/settings.ts';
@@ -94,16 +96,25 @@ const silent = (url: string): Fault =>
     `the admin API at ${url} sent nothing for ${silenceMs / 1_000} s: look at the process of metadata, and at the network`,
   );
 
-/** Codes of Node's fetch, which gives up after five minutes by itself. */
-const lateCodes: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+type Init = {
+  readonly method?: string;
+  readonly signal: AbortSignal;
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+};
 
-/** After how long a call was given up, ms; undefined where it failed otherwise. */
-const givenUpAfter = (error: unknown, timeoutMs: number, elapsedMs: number): number | undefined => {
-  if (!(error instanceof Error)) return undefined;
-  if (error.name === 'TimeoutError') return timeoutMs;
-  const { cause } = error;
-  const isOfFetch = cause instanceof Error && 'code' in cause && lateCodes.has(cause.code);
-  return isOfFetch ? 1_000 * Math.round(elapsedMs / 1_000) : undefined;
+type Answer = Pick<Response, 'status' | 'text'>;
+
+/** Node's fetch gives up by itself after so long, and with it a call that may take longer. */
+const nodeTimeoutMs = 300_000;
+
+/** A fetch that waits until its signal ends it. */
+const patientFetch = async (url: string, { body, ...options }: Init): Promise<Answer> => {
+  const { request } = await (url.startsWith('https:') ? import('node:https') : import('node:http'));
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, options, resolve).on('error', reject).end(body);
+  });
+  return { status: response.statusCode ?? 0, text: () => text(response) };
 };
 
 /** The call had no answer in this time: what it does may go on. */
@@ -124,7 +135,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
   const { url, token, caFile } = settings.admin;
   if (caFile !== undefined) trust(caFile);
 
-  const call = (path: string, init: RequestInit): Promise<Response> => {
+  const call = <T>(path: string, init: Init, using: (url: string, init: Init) => Promise<T>): Promise<T> => {
     if (token === undefined) {
       const file = join(settings.dataFolder, 'admin.token');
       const why =
@@ -132,7 +143,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
         `set TIDEMARK_ADMIN_TOKEN, or TIDEMARK_DATA to the data folder of metadata (there is no ${file})`;
       throw new Fault('permanent', 'admin_token_missing', `no admin token: ${why}`);
     }
-    return fetch(`${url.replace(/\/$/, '')}${path}`, {
+    return using(`${url.replace(/\/$/, '')}${path}`, {
       ...init,
       headers: {
         Authorization: `Bearer ${usableToken(token, adminToken)}`,
@@ -143,18 +154,16 @@ export const createAdminClient = (settings: Settings): AdminClient => {
 
   return {
     ask: async (schema, method, path, { body, timeoutMs = requestTimeoutMs } = {}) => {
-      const startedAt = performance.now();
       const init = {
         method,
         signal: AbortSignal.timeout(timeoutMs),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       };
-      const reply = await call(path, init)
+      const reply = await call<Answer>(path, init, timeoutMs < nodeTimeoutMs ? fetch : patientFetch)
         .then(async (response) => ({ status: response.status, text: await response.text() }))
         .catch((error: unknown) => {
           if (error instanceof Fault) throw error;
-          const afterMs = givenUpAfter(error, timeoutMs, performance.now() - startedAt);
-          throw afterMs === undefined ? unreachable(url, error) : late(url, method, afterMs);
+          throw init.signal.aborted ? late(url, method, timeoutMs) : unreachable(url, error);
         });
       if (reply.status !== 200) throw faultOf(reply.status, reply.text, url);
       const json = parseJson(reply.text);
@@ -166,7 +175,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
       const abort = new AbortController();
       const timer = setTimeout(() => abort.abort(silent(url)), silenceMs);
       try {
-        const response = await call(path, { signal: abort.signal });
+        const response = await call(path, { signal: abort.signal }, fetch);
         if (response.status !== 200) throw faultOf(response.status, await response.text(), url);
         onOpen();
         let rest = '';

@@ -53,7 +53,9 @@ const print = (run: Run): void => {
 
 const refresh = async (options: JsonOption): Promise<void> => {
   const request = { body: {}, timeoutMs: runTimeoutMs };
-  printAnswer(await adminClient().ask(runSchema, 'POST', operation, request), options, print);
+  const answer = await adminClient().ask(runSchema, 'POST', operation, request);
+  printAnswer(answer, options, print);
+  if (answer.value.failed_count > 0) process.exitCode = 1;
 };
 
 const list = (options: PageOptions): Promise<void> =>

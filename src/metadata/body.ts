@@ -16,7 +16,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 const refused = (why: string): Fault => new Fault('permanent', 'body_not_json', `the body is not ${why}`);
 
-/** The body as JSON; an empty one counts as `{}`. Permanent Fault `body_not_json`. Of a repeated field the last one counts. */
+/** The body as JSON; an empty one counts as `{}`, but of a change, whose caller has lost it. Permanent Fault `body_not_json`. Of a repeated field the last one counts. */
 export const readJson = async ({ req }: Context): Promise<unknown> => {
   const bytes = await req.arrayBuffer();
   let text: string;
@@ -26,7 +26,7 @@ export const readJson = async ({ req }: Context): Promise<unknown> => {
     // Another character in place of each wrong byte would be stored as if the caller had sent it.
     throw refused('UTF-8');
   }
-  if (text.trim() === '') return {};
+  if (text.trim() === '' && req.method !== 'PATCH') return {};
   try {
     return JSON.parse(text);
   } catch {

@@ -234,8 +234,11 @@ const faultOfInput = (error: z.ZodError): Fault => {
   return fieldFault('invalid_value', path.map(String).join('.'), why);
 };
 
-/** Refuses inputs with longer texts or names, so that no regular expression reads more. Permanent Fault `invalid_value`. */
-const requireShortTexts = (input: unknown): void => {
+/**
+ * Refuses inputs with longer texts or names, so that no regular expression reads more, and the name that schemas leave out without a
+ * word. Permanent Fault `invalid_value`.
+ */
+const requireReadable = (input: unknown): void => {
   const open: { readonly value: unknown; readonly path: string }[] = [{ value: input, path: '' }];
   const tooLong = (path: string): Fault =>
     fieldFault('invalid_value', path, `must have at most ${patternTextMax} characters`);
@@ -246,6 +249,7 @@ const requireShortTexts = (input: unknown): void => {
     for (const [name, part] of Object.entries(value)) {
       const inner = path === '' ? name : `${path}.${name}`;
       if (name.length > patternTextMax) throw tooLong(inner.slice(0, 64));
+      if (name === '__proto__') throw fieldFault('invalid_value', inner, 'unknown field');
       if (typeof part === 'string' || typeof part === 'object') open.push({ value: part, path: inner });
     }
   }
@@ -253,7 +257,7 @@ const requireShortTexts = (input: unknown): void => {
 
 /** The value in the type of the schema. Permanent Fault `invalid_value` that names the field. */
 export const parseInput = <S extends z.ZodType>(schema: S, value: unknown): z.output<S> => {
-  requireShortTexts(value);
+  requireReadable(value);
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
   throw faultOfInput(result.error);

@@ -113,7 +113,7 @@ const writeMetrics = ({ counter, gauge, histogram }: Meters) => ({
   }),
   writeSeconds: histogram({
     name: 'tidemark_transfer_write_seconds',
-    help: 'Time of one write request to the store',
+    help: 'Time of one write request to the store that did not fail',
     labelNames: ['pipeline'],
     buckets: secondsBuckets,
     remedy: 'p99 over 5 s: the store is slower than its input; check its disk, parts and apply lag',

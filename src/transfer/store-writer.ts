@@ -65,7 +65,8 @@ export const createStoreWriter = <E>({
             // A write of many days takes longer than silence may last, and a failure may be a silence.
             if (outcome !== 'failed') heardAt = elapsed();
             metrics.writes.inc({ pipeline, outcome });
-            metrics.writeSeconds.observe({ pipeline }, seconds);
+            // The timeouts of an outage would say for long after it that the store is slow.
+            if (outcome !== 'failed') metrics.writeSeconds.observe({ pipeline }, seconds);
             trace?.sent(outcome, seconds);
           });
           note(written.problem);

@@ -39,6 +39,50 @@ it('a page says that the stream is lost, and takes it up again', async () => {
   await isSaid(page, 'Live');
 });
 
+it('a page says within half a minute that nothing comes any more, also in a tab that another reads for, and opens the stream again', async () => {
+  const proxy = await startLiveProxy();
+  const page = await browser.page({ origin: proxy.origin });
+  await page.clock.install();
+  await logInByLink(page);
+  await isSaid(page, 'Live');
+  const other = await browser.tab(page);
+  await other.goto('/console/');
+  await isSaid(other, 'Live');
+  proxy.isSilent = true;
+  proxy.answer = 'silence';
+  await page.clock.runFor(20_000);
+  await isSaid(page, 'Live');
+  await page.clock.runFor(6_000);
+  await isSaid(page, 'No answer; reconnecting …');
+  await isSaid(other, 'No answer; reconnecting …');
+  proxy.isSilent = false;
+  proxy.answer = 'events';
+  await page.clock.runFor(26_000);
+  await isSaid(page, 'Live');
+  await isSaid(other, 'Live');
+});
+
+it('a page of a server that sends no beat takes silence for an open stream', async () => {
+  const proxy = await startLiveProxy();
+  proxy.beats = false;
+  const page = await browser.page({ origin: proxy.origin });
+  await page.clock.install();
+  await logInByLink(page);
+  await isSaid(page, 'Live');
+  proxy.isSilent = true;
+  proxy.answer = 'silence';
+  await page.clock.runFor(60_000);
+  await isSaid(page, 'Live');
+});
+
+it('the browser shows the beats of metadata to a page', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  const beat = `new Promise((resolve) => new EventSource('/api/v1/live?topics=dead_letters')
+    .addEventListener('beat', ({ data }) => resolve(data)))`;
+  expect(await page.evaluate(beat)).toBe('{}');
+});
+
 it('with too many readers a page reads its figures every five seconds, says so, and has the stream again later', async () => {
   const proxy = await startLiveProxy();
   proxy.answer = 'busy';
@@ -53,6 +97,8 @@ it('with too many readers a page reads its figures every five seconds, says so, 
 
 it('a tab that was hidden for half a minute reads nothing, and begins again when it is shown', async () => {
   const proxy = await startLiveProxy();
+  // The clock of the page goes on by half a minute at once, without events meanwhile.
+  proxy.beats = false;
   const page = await browser.page({ origin: proxy.origin });
   await page.clock.install();
   await logInByLink(page);
@@ -71,6 +117,8 @@ it('a tab that was hidden for half a minute reads nothing, and begins again when
 
 it('a tab that was opened in the background reads nothing after half a minute', async () => {
   const proxy = await startLiveProxy();
+  // The clock of the page goes on by half a minute at once, without events meanwhile.
+  proxy.beats = false;
   const page = await browser.page({ origin: proxy.origin });
   await page.clock.install();
   await logInByLink(page);

@@ -9,6 +9,8 @@ const hiddenMs = 30_000;
 const tellMs = 5_000;
 const pollMs = 5_000;
 const streamAgainMs = 30_000;
+/** A stream begins with a `beat` and has one each 10 s: after so long without any event nothing comes any more. */
+const silentMs = 25_000;
 const topicsMax = 8;
 const lockName = 'tidemark-live';
 
@@ -108,20 +110,45 @@ const poll = async (topics: string, since: number): Promise<void> => {
   timer = setTimeout(again, pollMs);
 };
 
+/** Only time shows that a process hangs, or that its host is gone: the connection stays open. */
+const watchSilence = (topics: string): void => {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    spreadState('lost');
+    open(topics);
+  }, silentMs);
+};
+
 const open = (topics: string): void => {
   close();
   sourceTopics = topics;
   if (topics === '') return spreadState('idle');
   spreadState(state === 'lost' || state === 'polling' ? state : 'connecting');
   source = new EventSource(`/api/v1/live${queryText({ topics })}`);
-  source.onopen = () => spreadState('live');
+  watchSilence(topics);
+  // The silence of a server of an earlier version, which sends no beat, says nothing.
+  let hasBeats = false;
+  source.onopen = () => {
+    clearTimeout(timer);
+    hasBeats = false;
+    spreadState('live');
+  };
+  source.addEventListener('beat', () => {
+    hasBeats = true;
+    watchSilence(topics);
+  });
   source.onerror = () => {
+    clearTimeout(timer);
     // Closed means an answer that is not a stream: too many readers, or a session that has ended. Else the browser reconnects.
-    if (source?.readyState === EventSource.CLOSED) void poll(topics, Date.now());
-    else spreadState('lost');
+    if (source?.readyState === EventSource.CLOSED) return void poll(topics, Date.now());
+    spreadState('lost');
+    watchSilence(topics);
   };
   for (const event of eventsOf(topics))
-    source.addEventListener(event, ({ data }: MessageEvent<string>) => spread(event, JSON.parse(data)));
+    source.addEventListener(event, ({ data }: MessageEvent<string>) => {
+      if (hasBeats) watchSilence(topics);
+      spread(event, JSON.parse(data));
+    });
 };
 
 const lead = (): void => {

@@ -4464,7 +4464,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /** @description Information only, one line; no control or bidirectional characters */
@@ -4772,7 +4772,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /** @description Information only, one line; no control or bidirectional characters */
@@ -5081,7 +5081,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /**
@@ -5381,7 +5381,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /** @description No control, bidirectional or invisible characters, no white space at its ends */
@@ -5735,7 +5735,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     /** @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none */
@@ -6169,7 +6169,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     ahead_seconds_max?: number | "off" | null;
@@ -6255,7 +6255,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/merge-patch+json": {
                     ahead_seconds_max?: number | "off" | null;

@@ -19,15 +19,21 @@ export const useUtc = (): [boolean, (utc: boolean) => void] => {
   return [isUtc, set];
 };
 
-/** `2026-11-23 14:05:09` in the zone of the switch; with `ms`, milliseconds too. */
+/** Whether the clocks of this zone show the time of `at` twice, as where summer time ends. */
+const isShownTwice = (at: Date): boolean =>
+  [-10_800_000, 10_800_000].some((near) => {
+    const other = new Date(+at + near).getTimezoneOffset();
+    const twin = new Date(+at + (other - at.getTimezoneOffset()) * 60_000);
+    return +twin !== +at && twin.getTimezoneOffset() === other;
+  });
+
+/** `2026-11-23 14:05:09` in the zone of the switch; with `ms`, milliseconds too. A time that comes twice has its offset: ` +01:00`. */
 export const timeText = (atMs: number, { utc = isUtc, ms = false } = {}): string => {
   const at = new Date(atMs);
   if (Number.isNaN(at.getTime())) return '–';
-  const shifted = utc ? at : new Date(atMs - at.getTimezoneOffset() * 60_000);
-  return shifted
-    .toISOString()
-    .replace('T', ' ')
-    .slice(0, ms ? 23 : 19);
+  const text = (utc ? at : new Date(atMs - at.getTimezoneOffset() * 60_000)).toISOString().replace('T', ' ');
+  const offset = utc || !isShownTwice(at) ? '' : at.toString().replace(/^.*GMT(...)(..).*$/, ' $1:$2');
+  return `${text.slice(0, ms ? 23 : 19)}${offset}`;
 };
 
 type TimeProps = { at: number; seconds?: boolean; ms?: boolean };

@@ -91,13 +91,14 @@ const requestOf = (endpoint: Endpoint) => {
   const { body } = endpoint.schemas;
   const params = parametersOf(endpoint.schemas.params);
   const query = parametersOf(endpoint.schemas.query);
+  // An empty body counts as {}, but of a PATCH.
+  const isRequired = endpoint.method === 'PATCH' || !body.safeParse({}).success;
   const content = Object.fromEntries(mediaTypesOf(endpoint).map((type) => [type, { schema: body }]));
   return {
     ...(params === undefined ? {} : { params }),
     ...(query === undefined ? {} : { query }),
     ...(endpoint.isConditional ? { headers: z.object({ 'If-Match': ifMatch }) } : {}),
-    // An empty body counts as {}.
-    ...(hasBody(endpoint) ? { body: { content, required: !body.safeParse({}).success } } : {}),
+    ...(hasBody(endpoint) ? { body: { content, required: isRequired } } : {}),
   };
 };
 

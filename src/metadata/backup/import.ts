@@ -258,14 +258,32 @@ const indexRecords = async (records: Records, backup: Backup): Promise<void> => 
   for (const { key, id } of lookupsOf(backup)) await records.point(key, id);
 };
 
+/** QuestDB makes some 14 a second one after another. */
+const tablesAtOnce = 8;
+
 /** Creates the tables of all data ids that are not purged, with the retention of their policies. */
 const makeTables = async (tables: QuestdbTables, backup: Backup): Promise<void> => {
-  for (const [id, table] of Object.entries(backup.result_tables)) {
-    if (backup.purges[id] !== undefined) continue;
-    const layout = backup.time_series_groups[id]?.is_split_measurement ? 'narrow' : 'wide';
-    const ttlDays = retentionDaysOf(backup.source_policies[id]);
-    await tables.createTable(layout, table.table_id, ttlDays);
-  }
+  const left = Iterator.from(Object.entries(backup.result_tables));
+  let hasFailed = false;
+  const makeNext = async (): Promise<void> => {
+    for (const [id, table] of left) {
+      if (backup.purges[id] !== undefined) continue;
+      const layout = backup.time_series_groups[id]?.is_split_measurement ? 'narrow' : 'wide';
+      const ttlDays = retentionDaysOf(backup.source_policies[id]);
+      await tables.createTable(layout, table.table_id, ttlDays);
+      if (hasFailed) return;
+    }
+  };
+  const noteFailure = (error: unknown): never => {
+    hasFailed = true;
+    throw error;
+  };
+  // None goes on behind an answer that the import has failed.
+  const ends = await Promise.allSettled(
+    Array.from({ length: tablesAtOnce }, () => makeNext().catch(noteFailure)),
+  );
+  const failed = ends.find((end) => end.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
 };
 
 /** Which records are to be created, and which texts name others that are there. */

@@ -27,7 +27,9 @@ export type LiveOptions = {
 
 export const readersMax = 64;
 const everyMs = 1_000;
-const commentEveryMs = 10_000;
+const beatEveryMs = 10_000;
+/** An event, as a browser shows no comment to its page: without it a page cannot know a quiet stream from a dead one. */
+const beat = 'event: beat\ndata: {}\n\n';
 /** The server keeps half-closed connections, so only a write shows that a reader has left: its place is for another one. */
 const quietTicks = 2;
 /** Events that a reader may be behind; then it gets none until it has read some. */
@@ -122,7 +124,7 @@ class Readers {
   /** The beginning of a stream: the line as it is now. */
   async greet(reader: Reader): Promise<void> {
     const line = wants(reader, 'line') ? eventText(this.id, 'line', await this.options.line()) : '';
-    if (this.all.has(reader)) send(reader, `retry: 2000\n\n${line}`);
+    if (this.all.has(reader)) send(reader, `retry: 2000\n\n${beat}${line}`);
   }
 
   end(reader: Reader): void {
@@ -146,10 +148,10 @@ class Readers {
 
   private startTimers(): void {
     if (this.timers.length > 0) return;
-    const comment = (): void => {
-      for (const reader of this.all) send(reader, ': the stream is open\n\n');
+    const sendBeat = (): void => {
+      for (const reader of this.all) send(reader, beat);
     };
-    this.timers = [setInterval(() => void this.tick(), everyMs), setInterval(comment, commentEveryMs)];
+    this.timers = [setInterval(() => void this.tick(), everyMs), setInterval(sendBeat, beatEveryMs)];
     for (const timer of this.timers) timer.unref();
   }
 

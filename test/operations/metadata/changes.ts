@@ -109,12 +109,22 @@ describe('a merge patch', () => {
     [{ max_rate: 1.5 }, 422, 'invalid_value', 'max_rate'],
     [{ label: 'nonsense' }, 422, 'invalid_value', 'label'],
     [{ nonsense: 1 }, 422, 'invalid_value', 'nonsense'],
+    [JSON.parse('{"__proto__":1}'), 422, 'invalid_value', '__proto__'],
   ])('refuses %j by the name of the field', async (change, status, code, field) => {
     const name = `refused ${JSON.stringify(change)}`;
     const { time_series_group_id } = await createReport(metadata, { mon_biz_id: 2, name });
     const answer = await metadata.ask('PATCH', `/api/v1/time-series-groups/${time_series_group_id}`, change);
     expectProblem(answer, status, code);
     expect(answer.body).toMatchObject({ field });
+  });
+
+  it.each(['', ' '])('refuses %j, which no caller means by a change', async (body) => {
+    const { mon_data_id } = await createReport(metadata, { mon_biz_id: 2, name: `empty ${body.length}` });
+    expectProblem(
+      await metadata.ask('PATCH', `/api/v1/data-sources/${mon_data_id}`, body),
+      400,
+      'body_not_json',
+    );
   });
 
   it('on the strength of a revision that has passed is a 412, before anything else is looked at', async () => {

@@ -9,8 +9,12 @@ export type LiveProxy = {
   readonly open: string[];
   /** Ends the open streams as a killed process does. */
   cut(): void;
-  /** What a new stream gets: events, 503, or no answer at all. */
-  answer: 'events' | 'busy' | 'nothing';
+  /** What a new stream gets: events, 503, the end of its connection, or no answer at all. */
+  answer: 'events' | 'busy' | 'nothing' | 'silence';
+  /** The open streams and their connections stay, and nothing comes: as where the process hangs. */
+  isSilent: boolean;
+  /** Whether a stream begins with a beat, as those of metadata do. */
+  beats: boolean;
 };
 
 const eventEveryMs = 100;
@@ -21,6 +25,8 @@ export const startLiveProxy = async (): Promise<LiveProxy> => {
   const streams = new Map<ServerResponse, string>();
   const proxy: LiveProxy = {
     answer: 'events',
+    isSilent: false,
+    beats: true,
     origin: '',
     get open() {
       return [...streams.values()];
@@ -31,6 +37,7 @@ export const startLiveProxy = async (): Promise<LiveProxy> => {
   };
   const stream = (response: ServerResponse, topics: string): void => {
     if (proxy.answer === 'nothing') return void response.destroy();
+    if (proxy.answer === 'silence') return;
     if (proxy.answer === 'busy') {
       response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '5' });
       return void response.end('{"code":"too_many_readers","detail":"64 readers","status":503}');
@@ -38,11 +45,10 @@ export const startLiveProxy = async (): Promise<LiveProxy> => {
     streams.set(response, topics);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     let count = 0;
-    const timer = setInterval(
-      () => response.write(`event: line\ndata: {"count":${count++}}\n\n`),
-      eventEveryMs,
-    );
-    response.write('retry: 200\n\n');
+    const timer = setInterval(() => {
+      if (!proxy.isSilent) response.write(`event: line\ndata: {"count":${count++}}\n\n`);
+    }, eventEveryMs);
+    response.write(`retry: 200\n\n${proxy.beats ? 'event: beat\ndata: {}\n\n' : ''}`);
     response.once('close', () => {
       clearInterval(timer);
       streams.delete(response);

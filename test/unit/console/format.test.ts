@@ -63,6 +63,24 @@ describe('figures of the console', () => {
     expect(format.timeText(8.64e15 + 1)).toBe('–');
   });
 
+  it.each([
+    ['Europe/Berlin', '2026-10-24T23:59:59Z', '2026-10-25 01:59:59'],
+    ['Europe/Berlin', '2026-10-25T00:30:00Z', '2026-10-25 02:30:00 +02:00'],
+    ['Europe/Berlin', '2026-10-25T01:30:00Z', '2026-10-25 02:30:00 +01:00'],
+    ['Europe/Berlin', '2026-10-25T02:00:00Z', '2026-10-25 03:00:00'],
+    ['Europe/Berlin', '2026-03-29T00:59:59Z', '2026-03-29 01:59:59'],
+    ['Europe/Berlin', '2026-03-29T01:00:00Z', '2026-03-29 03:00:00'],
+    ['America/St_Johns', '2026-11-01T04:15:00Z', '2026-11-01 01:45:00 -02:30'],
+    ['Australia/Lord_Howe', '2026-04-04T14:45:00Z', '2026-04-05 01:45:00 +11:00'],
+    ['Australia/Lord_Howe', '2026-04-04T15:15:00Z', '2026-04-05 01:45:00 +10:30'],
+    ['UTC', '2026-10-25T00:30:00Z', '2026-10-25 00:30:00'],
+  ])('in %s %s is %s: a time that comes twice has its offset', (zone, at, text) => {
+    vi.stubEnv('TZ', zone);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(format.timeText(Date.parse(at), { utc: false })).toBe(text);
+    expect(format.timeText(Date.parse(at), { utc: true })).toBe(at.slice(0, 19).replace('T', ' '));
+  });
+
   // A text alone stays in the former zone when the switch is pressed, and has no word for UTC.
   it('every time of a page is a Time, which follows the switch to UTC', () => {
     const folder = join(root, 'console/src');

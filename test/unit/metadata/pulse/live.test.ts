@@ -93,12 +93,21 @@ describe('the live view', () => {
     expect(counts.drawn - before).toBe(3);
     expect(first.events()).toHaveLength(4);
     expect(second.events().map(({ event }) => event)).toEqual(['line', 'line', 'line', 'line']);
-    expect(first.state.text.startsWith('retry: 2000\n\n')).toBe(true);
-    await tick(10_000);
-    expect(first.state.text).toContain('\n\n: ');
+    expect(first.state.text.startsWith('retry: 2000\n\nevent: beat\ndata: {}\n\n')).toBe(true);
     live.stop();
     await tick(0);
     expect([first.state.hasEnded, second.state.hasEnded, vi.getTimerCount()]).toEqual([true, true, 0]);
+  });
+
+  it('begins a stream with a beat and sends one each ten seconds, also where nothing else comes', async () => {
+    const { live } = open();
+    const { state } = follow(await live.open(parseTopics('dead_letters')));
+    await tick(0);
+    const beats = (): number => state.text.split('event: beat\ndata: {}\n\n').length - 1;
+    expect(beats()).toBe(1);
+    await tick(30_000);
+    expect(beats()).toBe(4);
+    live.stop();
   });
 
   it('admits 64 readers, refuses the next, and admits one where another has left', async () => {
