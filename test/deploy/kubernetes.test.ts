@@ -88,6 +88,23 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
     expect(podsOf(resources).size).toBeGreaterThan(0);
   });
 
+  it('the commands of a restore in docs/kubernetes.md apply each of its objects, and before a Job what the Job names', () => {
+    const guide = readFileSync(join(deployFolder, '../docs/kubernetes.md'), 'utf8');
+    const chosen = [
+      ...guide.matchAll(/^kubectl apply -k deploy\/kubernetes\/restore -l '?([^'\n]+)'?$/gm),
+    ].map(([, selector]) => selector ?? '');
+    const placeOf = ({ 'tidemark/step': step }: Readonly<Record<string, string>>): number =>
+      chosen.indexOf(step === undefined ? '!tidemark/step' : `tidemark/step=${step}`);
+    const { resources } = reportOf('restore');
+    for (const { kind, metadata } of resources)
+      expect(placeOf(metadata.labels), `${kind} ${metadata.name}`).toBeGreaterThanOrEqual(
+        kind === 'Job' ? 1 : 0,
+      );
+    expect(
+      resources.some(({ kind, metadata }) => kind === 'ConfigMap' && placeOf(metadata.labels) === 0),
+    ).toBe(true);
+  });
+
   it('the overlay that docs/kubernetes.md has the reader write names image and registry everywhere, and takes a changed file', async () => {
     const copy = await tempFolder();
     for (const each of ['deploy', 'pipelines'])

@@ -8,13 +8,17 @@ import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 const run = promisify(execFile);
 
-/** Waits for a Job that has these conditions at the second look. A program that plays kubectl stands in place of a cluster. */
-const ended = async (conditions: string) => {
+/**
+ * Waits for a Job that has these conditions at the second look, whose pod waits for this until then. A program that plays kubectl
+ * stands in place of a cluster.
+ */
+const ended = async (conditions: string, waiting = '') => {
   const folder = await tempFolder();
   writeFileSync(
     join(folder, 'kubectl'),
     `#!/bin/sh
 case "$*" in
+  *' get pod '*) printf ' \\n%s\\n' '${waiting}' ;;
   *logs*) echo 'check: files.txt differs' ;;
   *message*) echo 'reached its limit' ;;
   *) if [ -e '${folder}/looked' ]; then echo '${conditions}'; fi; touch '${folder}/looked' ;;
@@ -28,6 +32,14 @@ esac
 
 it('the wait for a Job passes once it is complete', async () => {
   await expect(ended('SuccessCriteriaMet Complete')).resolves.toMatchObject({ stderr: '' });
+});
+
+it('the wait for a Job names what its pod waits for', async () => {
+  const waiting = 'CreateContainerConfigError configmap "tidemark-restore" not found';
+  await expect(ended('Complete', waiting)).resolves.toMatchObject({
+    stderr: `the Job restore-questdb waits: ${waiting}\n`,
+  });
+  await expect(ended('Complete', 'PodInitializing ')).resolves.toMatchObject({ stderr: '' });
 });
 
 // `kubectl wait --for=condition=complete` waits its whole time for such a Job.
