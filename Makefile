@@ -9,7 +9,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-operations test-admin test-upkeep test-load test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz test-random fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
+.PHONY: help setup up test test-operations test-admin test-upkeep test-load test-console test-long test-clients test-deploy test-containers test-kubernetes test-cluster test-account faults sabotage test-package fuzz test-random fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 	@bin/tidemark up $(ARGS)
 
 test: setup ## test the line from receivers to rows, on real engines (ARGS="test/unit" for some)
-	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' --project '!package' --project '!kills' --project '!load' --project '!operations' --project '!admin' --project '!upkeep' $(ARGS)
+	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' --project '!kubernetes' --project '!package' --project '!kills' --project '!load' --project '!operations' --project '!admin' --project '!upkeep' $(ARGS)
 
 test-operations: setup ## test what operators use: `tidemark up`, dead letters, the account, usage, audit, the state of the line
 	@vitest run --project operations $(ARGS)
@@ -67,6 +67,9 @@ test-package: setup ## install the npm package in an empty folder, and follow RE
 
 test-containers: setup ## build the image and run the compose stack in containers, then the contract and exactly-once tests on engines in containers (installs Docker where it is missing)
 	@node test/containers/main.ts $(ARGS)
+
+test-kubernetes: setup ## run the commands of docs/kubernetes.md on a Kubernetes of one node, built and started here (installs what is missing)
+	@node test/kubernetes/main.ts $(ARGS)
 
 faults: setup ## kill, pause and stop every process under load, and hold every item against its answer (SEED=1 KILLS=200 MINUTES=40)
 	@SEED="$(SEED)" KILLS="$(KILLS)" MINUTES="$(MINUTES)" node test/faults/main.ts $(ARGS)

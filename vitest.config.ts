@@ -179,6 +179,17 @@ export default defineConfig({
       },
       {
         extends: true,
+        // A cluster of one node, which `make test-kubernetes` starts.
+        test: {
+          name: 'kubernetes',
+          include: ['test/kubernetes/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 900_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
         // A Docker engine and images, which `make test-containers` prepares.
         test: {
           name: 'containers',

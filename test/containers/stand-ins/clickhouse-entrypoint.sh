@@ -3,5 +3,9 @@
 set -eu
 folder=/var/lib/clickhouse
 mkdir -p "$folder"
-chown -R clickhouse:clickhouse "$folder"
-exec setpriv --reuid clickhouse --regid clickhouse --clear-groups node /app/test/containers/stand-ins/clickhouse.ts
+set -- node /app/test/containers/stand-ins/clickhouse.ts
+if [ "$(id -u)" = 0 ]; then
+  chown -R clickhouse:clickhouse "$folder"
+  exec setpriv --reuid clickhouse --regid clickhouse --clear-groups "$@"
+fi
+exec "$@"

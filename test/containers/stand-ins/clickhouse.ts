@@ -1,7 +1,7 @@
 // The server of the stand-in for ClickHouse's image: takes the variables of the official one, and serves the library.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { askClickhouse, configurationFiles, markQuery } from '../../../src/embedded/clickhouse-command.ts';
@@ -32,10 +32,16 @@ writeFileSync(
   options,
 );
 writeFileSync(join(folder, configurationFiles.users), everything, options);
-// Files beside the users are merged into them: those of the official image's folder.
-const merged = join(folder, configurationFiles.users.replace(/xml$/, 'd'));
-rmSync(merged, { recursive: true, force: true });
-symlinkSync('/etc/clickhouse-server/users.d', merged);
+// Files beside each of the two are merged into it: those of the official image's folders.
+for (const [file, from] of [
+  [configurationFiles.server, 'config.d'],
+  [configurationFiles.users, 'users.d'],
+] as const) {
+  const merged = join(folder, file.replace(/xml$/, 'd'));
+  rmSync(merged, { recursive: true, force: true });
+  const given = `/etc/clickhouse-server/${from}`;
+  if (existsSync(given)) symlinkSync(given, merged);
+}
 
 const mark = `tidemark-${randomUUID()}`;
 const serving = { library: '/usr/lib/libchdb.so', folder, host: '0.0.0.0', port, mark, isUnconfined: true };

@@ -27,6 +27,7 @@ const packages = {
   docker: 'docker.io',
   debootstrap: 'debootstrap',
   ip: 'iproute2',
+  iptables: 'iptables',
 } as const;
 
 const folders = `${process.env['PATH'] ?? ''}${delimiter}/usr/sbin${delimiter}/sbin`.split(delimiter);
@@ -34,15 +35,20 @@ const isOnPath = (program: string): boolean => folders.some((folder) => existsSy
 
 const policy = '/usr/sbin/policy-rc.d';
 
-/** Installs what is missing where the machine has apt-get and this user may use it; else throws with what to install. */
-const installMissing = async (say: Say): Promise<void> => {
-  const missing = Object.entries(packages).filter(([program]) => !isOnPath(program));
-  const names = [...new Set(missing.map(([, name]) => name))];
+/**
+ * Installs the Debian packages of these programs that are not on the machine, and the named ones, where the machine has apt-get
+ * and this user may use it; else throws with what to install.
+ */
+export const installPackages = async (
+  programs: Readonly<Record<string, string>>,
+  say: Say,
+  further: readonly string[] = [],
+): Promise<void> => {
+  const missing = Object.entries(programs).filter(([program]) => !isOnPath(program));
+  const names = [...new Set([...missing.map(([, name]) => name), ...further])];
   if (names.length === 0) return;
   if (process.getuid?.() !== 0 || !isOnPath('apt-get'))
-    throw new Error(
-      `No Docker engine answers, and this user cannot install one: install ${names.join(', ')}`,
-    );
+    throw new Error(`This user cannot install what is missing: install ${names.join(', ')}`);
   say(`installing ${names.join(', ')} with apt-get …`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   // Without it the package starts a daemon of its own, which nothing here would stop.
@@ -50,7 +56,7 @@ const installMissing = async (say: Say): Promise<void> => {
   if (isPolicyOwn) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
     await run('apt-get', ['-qq', 'update'], { env, maxBuffer: 2 ** 26 });
-    const install = ['-qq', '--no-install-recommends', 'install', ...names, 'iptables'];
+    const install = ['-qq', '--no-install-recommends', 'install', ...names];
     await run('apt-get', install, { env, maxBuffer: 2 ** 26 });
   } finally {
     if (isPolicyOwn) rmSync(policy, { force: true });
@@ -59,8 +65,8 @@ const installMissing = async (say: Say): Promise<void> => {
 
 const cgroups = '/sys/fs/cgroup';
 
-/** The groups that the containers were in: empty folders now, in each hierarchy. */
-const removeGroups = (name: string): void => {
+/** Removes the groups that containers were in: empty folders now, in each hierarchy. */
+export const removeGroups = (name: string): void => {
   const remove = (folder: string): void => {
     if (!existsSync(folder)) return;
     for (const entry of readdirSync(folder, { withFileTypes: true }))
@@ -136,7 +142,7 @@ export const openDockerEngine = async (say: Say): Promise<DockerEngine> => {
     say('the Docker engine of this machine answers');
     return { env: {}, isOwn: false, close: async () => {} };
   }
-  await installMissing(say);
+  await installPackages(packages, say);
   await makeBridge();
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-docker-'));
   const socket = `unix://${join(folder, 'docker.sock')}`;

@@ -105,6 +105,7 @@ const contents: Readonly<Record<ImageName, (folder: string) => Promise<void>>> =
   },
   clickhouse: async (folder) => {
     await cp(await createInstaller().clickhouse(), join(folder, 'libchdb.so'));
+    await cp(join(recipes, 'clickhouse-client.sh'), join(folder, 'clickhouse-client.sh'));
     const app = join(folder, 'app');
     await cp(join(root, 'src'), join(app, 'src'), { recursive: true });
     await cp(join(root, 'package.json'), join(app, 'package.json'));
@@ -115,7 +116,8 @@ const contents: Readonly<Record<ImageName, (folder: string) => Promise<void>>> =
   },
 };
 
-const tagOf = (name: string): string => `tidemark-stand-in/${name}`;
+/** How the stand-in of this name is called. */
+export const tagOf = (name: string): string => `tidemark-stand-in/${name}`;
 
 const importDebian = async (say: Say): Promise<void> => {
   say('stand-ins: a minimal Debian (debootstrap, once in the cache) …');
