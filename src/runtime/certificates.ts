@@ -1,19 +1,25 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { errorText } from '../model/fault.ts';
 
+/** The line that begins a block, as OpenSSL reads it; any other line between blocks is a comment. */
+const blockBegin = /^(?=\uFEFF?-----BEGIN [^\r\n]*-----[ \t]*$)/m;
+
+/** Whether a copy of the file was cut within the line that begins a certificate. */
+const isCut = (pem: string): boolean => {
+  const last = pem.slice(pem.lastIndexOf('\n') + 1);
+  return last.startsWith('-----B') && '-----BEGIN CERTIFICATE-----'.startsWith(last);
+};
+
 /**
  * The certificates of a PEM text in their order, one at least; `of` names them in a fault. Throws an Error where a block is malformed or
  * truncated, or none is a certificate: a TLS context is made without it, and then refuses its peers.
  */
 export const certificatesIn = (pem: string, of: string): readonly [X509Certificate, ...X509Certificate[]] => {
-  // As TLS reads it: a block begins with a line, and comments may say anything.
-  const blocks = pem
-    .split(/^(?=[ \t\uFEFF]*-----BEGIN)/m)
-    .filter((text) => /^[ \t\uFEFF]*-----BEGIN/.test(text));
+  if (isCut(pem)) throw new Error(`the file of the ${of} ends within the first line of a block`);
   // A block of another label, as a key, is skipped by TLS too.
-  const own = blocks.filter(
-    (block) => !/^\uFEFF?-----BEGIN (?!(?:X509 |TRUSTED )?CERTIFICATE-)[^\r\n]+-----/.test(block),
-  );
+  const own = pem
+    .split(blockBegin)
+    .filter((text) => /^\uFEFF?-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[ \t]*$/m.test(text));
   const [first, ...others] = own.map((block, index) => {
     try {
       return new X509Certificate(block);

@@ -271,7 +271,7 @@ describe('tidemark config check', () => {
       await writeFile(file, text);
       await expect(tidemark(['check'], { ...env, [name]: file })).rejects.toMatchObject({
         code: 78,
-        stderr: expect.stringMatching(new RegExp(`${name}: .*${why}`)),
+        stderr: expect.stringMatching(new RegExp(`${name}: .*${why}.*Use a PEM file with certificates`)),
       });
     }
   });

@@ -111,6 +111,19 @@ describe('a file of client authorities', () => {
     files.reload();
     expect([loaded, await refused()]).toEqual([[both], 0]);
   });
+
+  // A TLS context takes them: only a whole line without an indent begins a block.
+  it.each<[what: string, text: () => string]>([
+    ['that only begins as a block does', () => '-----BEGIN of the authorities\n'],
+    ['with the first line of a block, and more', () => '-----BEGIN CERTIFICATE----- of old\n'],
+    ['with an indented block', () => other.cert.replaceAll(/^/gm, '  ').slice(0, 300)],
+  ])('is taken with a comment %s, before a certificate and behind', async (_, text) => {
+    const { files, loaded, refused } = opened();
+    const commented = `${text()}\n${authority.cert}${text()}\n${other.cert}${text()}\n`;
+    writeFileSync(caFile, commented);
+    files.reload();
+    expect([loaded, await refused()]).toEqual([[commented], 0]);
+  });
 });
 
 describe('a key of another type than its certificate', () => {
