@@ -34,10 +34,12 @@ type Known = { readonly created: string; readonly delivered: number };
 
 /** Runs it once after a while, however often it is asked for meanwhile. */
 const onceLater = (run: () => void): (() => void) => {
-  let timer: NodeJS.Timeout | undefined;
+  let isDue = false;
   return () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
+    if (isDue) return;
+    isDue = true;
+    setTimeout(() => {
+      isDue = false;
       run();
     }, retryMs).unref();
   };
