@@ -9,6 +9,8 @@ import { ownerName, ownerText, refusedOf, removedText } from './series.ts';
 
 type Outcomes = Answer<'/api/v1/outcomes'>;
 type Account = Outcomes['items'][number];
+type Owned = Pick<Account, 'pipeline' | 'data_id' | 'app_id'>;
+type Gone = ReadonlyMap<string, Outcomes['removed']>;
 
 const droppedOf = ({ dropped }: Account): number =>
   Object.values(dropped).reduce((sum, items) => sum + items, 0);
@@ -32,10 +34,7 @@ type OwnersProps = {
   onChoose: (owner: string, reason?: string) => void;
 };
 
-type Owned = Pick<Account, 'pipeline' | 'data_id' | 'app_id'>;
 const keyOf = ({ pipeline, data_id: dataId, app_id: appId }: Owned) => `${pipeline} ${dataId} ${appId}`;
-
-type Gone = ReadonlyMap<string, Outcomes['removed']>;
 const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
