@@ -249,9 +249,7 @@ describe('tidemark config check', () => {
       [`TIDEMARK_${role}_TLS_CERT_FILE`]: certFile,
       [`TIDEMARK_${role}_TLS_KEY_FILE`]: keyFile,
     });
-    expect(stderr).toMatch(
-      new RegExp(`warning: TIDEMARK_${role}_TLS_CERT_FILE: the certificate, .* expired at`),
-    );
+    expect(stderr).toMatch(new RegExp(`warning: TIDEMARK_${role}_TLS_CERT_FILE: the certificate expired at`));
   });
 
   // Each was taken, and then no certificate was trusted: of NATS by every role, of the admin API by every command.
