@@ -213,6 +213,21 @@ export const accountsTable = (
   ];
 };
 
+const removedLinesMax = 20;
+
+/** Whose rows are gone, one line each, and how many lines are left out. */
+export const removedLines = (removed: readonly Removed[]): string[] => {
+  const left = removed.length - removedLinesMax;
+  return [
+    ...removed
+      .slice(0, removedLinesMax)
+      .map((each) => `${ownerText(each)}, ${each.pipeline}: stored: ${removedText([each], each)}`),
+    ...(left > 0
+      ? [`rows of ${left} more are gone or may be: see them with --json, or one with --data-id or --app-id`]
+      : []),
+  ];
+};
+
 const printMany = (answer: Answer, by: By | undefined): void => {
   const [head = [], ...rows] = accountsTable(answer.items, by);
   printTable(head.map(String), rows);
@@ -220,8 +235,7 @@ const printMany = (answer: Answer, by: By | undefined): void => {
     printSentence(
       `only the first ${answer.items.length} are shown, and those with an open difference: narrow it with --data-id, --app-id or --since`,
     );
-  for (const each of answer.removed)
-    printSentence(`${ownerText(each)}, ${each.pipeline}: stored: ${removedText([each], each)}`);
+  for (const line of removedLines(answer.removed)) printSentence(line);
   // By time the reasons of a line would be far from it: --by-reason has them.
   if (by === undefined) for (const line of answer.items.flatMap(reasonLines)) printSentence(line);
   for (const { differences, ...balance } of answer.items)

@@ -59,17 +59,21 @@ export const waitForStore = async (
 /** The write token in both places: a deployment may have given its header another name. */
 export const tokenHeaders = (token: string) => ({ 'x-mon-token': token, authorization: `Bearer ${token}` });
 
+const certificatesRequired =
+  'a receiver that requires certificates of clients (TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE) takes nothing of a command, which has none';
+
 const remedies: Readonly<Record<TlsTrouble, string>> = {
   untrusted: ': set TIDEMARK_ADMIN_CA_FILE to the certificate of its authority; it holds for receivers, too',
   plain: ': the port speaks no TLS, so begin the address with http://',
-  cut: ': a receiver that requires certificates of clients (TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE) takes nothing of a command, which has none',
+  certificate: `: ${certificatesRequired}`,
+  cut: `: it may have restarted; if that port requires certificates, ${certificatesRequired}`,
 };
 
 const remedyOf = (url: string, error: unknown): string => {
   const trouble = tlsTroubleOf(error);
   if (trouble === undefined) return '';
   if (url.startsWith('https:')) return remedies[trouble];
-  return ': a port with TLS closes such a connection; begin the address with https:// there';
+  return ': it may have restarted; if that port has TLS, begin the address with https://';
 };
 
 /** The transient Fault `receiver_unreachable`: the cause with its remedy; without `error` there is none but silence. */

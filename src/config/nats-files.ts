@@ -8,21 +8,24 @@ import { type NatsTarget, settingFault } from './settings.ts';
 const replacedMsMax = 1_500;
 const lookAgain = { firstMs: 100, mostMs: 100 };
 
-const requireFile = async (
-  name: string,
-  file: string,
-  check: (text: string) => unknown = () => {},
-): Promise<void> => {
+const requireFile = async (name: string, file: string, check?: (text: string) => unknown): Promise<void> => {
   const startedAt = performance.now();
-  await retry(async () => check(readFileSync(file, 'utf8')), {
+  let text: string | undefined;
+  const look = (): void => {
+    text = undefined;
+    text = readFileSync(file, 'utf8');
+    check?.(text);
+  };
+  await retry(async () => look(), {
     ...lookAgain,
     onFailure: (error) => {
-      if (performance.now() - startedAt >= replacedMsMax)
-        throw settingFault(
-          name,
-          `the file cannot be read (${errorText(error)})`,
-          'Name a file that this process may read, or unset it',
-        );
+      if (performance.now() - startedAt < replacedMsMax) return;
+      if (text !== undefined) throw settingFault(name, errorText(error), 'Use a PEM file with certificates');
+      throw settingFault(
+        name,
+        `the file cannot be read (${errorText(error)})`,
+        'Name a file that this process may read, or unset it',
+      );
     },
   });
 };

@@ -27,18 +27,27 @@ const isWrongVersion = (cause: unknown): boolean =>
 
 const cutCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
+/** Ends of the codes for alerts of a server that misses a certificate of the client. */
+const certificateAlerts = ['CERTIFICATE_REQUIRED', 'BAD_CERTIFICATE', 'HANDSHAKE_FAILURE'].map(
+  (name) => `ALERT_${name}`,
+);
+
+const isCertificateAlert = (code: string): boolean =>
+  code.startsWith('ERR_SSL_') && certificateAlerts.some((alert) => code.endsWith(alert));
+
 /**
- * What ended a connection, as far as TLS explains it: `untrusted`: an unknown authority; `plain`: the server speaks no TLS; `cut`: the
- * server closed the connection or sent an alert, as where it requires a certificate.
+ * What ended a connection, as far as TLS explains it: `untrusted`: an unknown authority; `plain`: the server speaks no TLS;
+ * `certificate`: it requires one of the client; `cut`: it closed the connection, and why is not known.
  */
-export type TlsTrouble = 'untrusted' | 'plain' | 'cut';
+export type TlsTrouble = 'untrusted' | 'plain' | 'certificate' | 'cut';
 
 export const tlsTroubleOf = (error: unknown): TlsTrouble | undefined => {
   const cause = firstCause(error);
   const code = codeOf(cause);
   if (untrustedCodes.has(code)) return 'untrusted';
   if (plainCodes.has(code) || isWrongVersion(cause)) return 'plain';
-  return cutCodes.has(code) || (code.startsWith('ERR_SSL_') && code.includes('ALERT')) ? 'cut' : undefined;
+  if (isCertificateAlert(code)) return 'certificate';
+  return cutCodes.has(code) ? 'cut' : undefined;
 };
 
 /** The text of the first cause of an error; its code where it has no text, as of several addresses that all refused. */

@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 import { createConnectionCount } from '../http/connections.ts';
 import { createLimitedServer, type HttpLimits } from '../http/limited-server.ts';
 import type { ProtocolAnswer } from '../http/protocol-errors.ts';
+import { proxyHeaderText } from '../http/proxy-header.ts';
 import { pathOf } from '../http/request-target.ts';
 import { metersIn } from '../telemetry/meters.ts';
 import type { Readiness, ReadyChecks } from './checks.ts';
@@ -78,8 +79,8 @@ const connectionsMax = 256;
 const openRequestsMax = 4;
 
 const plainText = { 'Content-Type': 'text/plain' };
-const protocolAnswer: ProtocolAnswer = (status) => ({
-  body: `malformed HTTP request: ${STATUS_CODES[status] ?? status}\n`,
+const protocolAnswer: ProtocolAnswer = (status, { fault } = {}) => ({
+  body: `${fault === 'proxy_header' ? proxyHeaderText : `malformed HTTP request: ${STATUS_CODES[status] ?? status}`}\n`,
   headers: plainText,
 });
 const overloadAnswer = () => ({

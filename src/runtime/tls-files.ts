@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { settingFault } from '../config/settings.ts';
+import type { OnFailedHandshake } from '../http/handshakes.ts';
 import type { Certificate } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TlsMetrics } from '../telemetry/shared-metrics.ts';
-import { certificatesIn, type ServedCertificate, servedCertificate } from './certificates.ts';
+import { certificatesIn, type ServedCertificate, servedCertificate, type Validity } from './certificates.ts';
 
 /** The beginning of the settings' names of a server with certificate files. */
 export type TlsSettings = 'TIDEMARK_INGRESS_TLS' | 'TIDEMARK_METADATA_TLS';
@@ -46,15 +47,19 @@ const check = (context: SecureContextOptions): ServedCertificate => {
   return servedCertificate(String(context.cert), String(context.key));
 };
 
-/** Why clients that check a certificate refuse it now; undefined while it is valid. */
-const invalidText = ({ fromMs, untilMs }: ServedCertificate): string | undefined => {
+/** Why a certificate is not valid now; undefined while it is. */
+const invalidText = (what: string, { fromMs, untilMs }: Validity): string | undefined => {
   const now = Date.now();
-  if (now >= untilMs)
-    return `the certificate, or one of its chain, expired at ${new Date(untilMs).toISOString()}`;
-  return now < fromMs
-    ? `the certificate, or one of its chain, is not valid before ${new Date(fromMs).toISOString()}`
-    : undefined;
+  if (now >= untilMs) return `${what} expired at ${new Date(untilMs).toISOString()}`;
+  return now < fromMs ? `${what} is not valid before ${new Date(fromMs).toISOString()}` : undefined;
 };
+
+/** Why clients that check the certificate refuse it now; undefined while it is valid. */
+const whyInvalid = ({ own }: ServedCertificate): string | undefined => invalidText('the certificate', own);
+
+/** Why some clients may refuse it: others know a root, or have an issuer of their own, and need none of the file. */
+const whyDoubtful = ({ chain }: ServedCertificate): string | undefined =>
+  invalidText('an issuer in its file', chain);
 
 /** In log lines: the log writes equal lines once, and two certificates may end on one day. */
 const nameOf = ({ subject, serial }: ServedCertificate) => ({ subject, serial });
@@ -78,6 +83,15 @@ export const tlsPathsOf = (
   );
 };
 
+/** Of bytes that are no TLS the code alone misleads: they have no version. */
+const failedHandshakeIn =
+  (log: Log): OnFailedHandshake =>
+  (address, code) => {
+    const isPlain = code === 'ERR_SSL_WRONG_VERSION_NUMBER';
+    const cause = isPlain ? { cause: 'no TLS: plain text, or a header of the PROXY protocol' } : {};
+    log.warn({ address, code, ...cause }, 'the TLS handshake of a client failed');
+  };
+
 const handshakeOf = ({ clientCaFile }: TlsPaths, headersTimeoutMs: number) => ({
   ...(clientCaFile === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
   ...(headersTimeoutMs > 0 ? { handshakeTimeout: headersTimeoutMs } : {}),
@@ -99,16 +113,29 @@ const readFirst = (paths: TlsPaths): { context: SecureContextOptions; served: Se
 
 /**
  * Throws the permanent Fault with which a server that has these files would not start. undefined: plain HTTP. `say` gets a warning of a
- * certificate with which it would start, and which clients refuse.
+ * certificate with which it would start, and which clients refuse, or may refuse.
  */
 export const requireTlsFiles = (paths: TlsPaths | undefined, say: (warning: string) => void): void => {
-  const why = paths === undefined ? undefined : invalidText(readFirst(paths).served);
-  if (why !== undefined) say(`${paths?.settings}_CERT_FILE: ${why}; clients that check it refuse it`);
+  if (paths === undefined) return;
+  const { served } = readFirst(paths);
+  const [why, doubt] = [whyInvalid(served), whyDoubtful(served)];
+  if (why !== undefined) say(`${paths.settings}_CERT_FILE: ${why}; clients that check it refuse it`);
+  else if (doubt !== undefined) say(`${paths.settings}_CERT_FILE: ${doubt}; some clients may refuse it`);
 };
+
+/** Shows a certificate that came into use in the metric, and one that some clients may refuse in the log. */
+const showIn =
+  (metrics: TlsMetrics, log: Log) =>
+  (served: ServedCertificate): void => {
+    metrics.tlsExpiry.set(Math.floor(served.chain.untilMs / 1000));
+    const doubt = whyInvalid(served) === undefined ? whyDoubtful(served) : undefined;
+    if (doubt !== undefined)
+      log.warn({ error: doubt, ...nameOf(served) }, 'some clients may refuse the certificate in use');
+  };
 
 /**
  * Reads certificate and key, and again whenever they change. Throws a permanent Fault when the first files cannot be used; when
- * later files cannot be used, the earlier pair stays in use, as it does while it is valid and the later certificate is not.
+ * later files cannot be used, the earlier pair stays in use, as it does while it is valid and the later certificate itself is not.
  */
 export const openTlsFiles = (
   paths: TlsPaths,
@@ -117,10 +144,10 @@ export const openTlsFiles = (
   log: Log,
 ): TlsFiles => {
   const listeners: ((context: SecureContextOptions) => void)[] = [];
-  const show = ({ untilMs }: ServedCertificate): void => metrics.tlsExpiry.set(Math.floor(untilMs / 1000));
+  const show = showIn(metrics, log);
   const { context: first, served: firstServed } = readFirst(paths);
   show(firstServed);
-  const firstWhy = invalidText(firstServed);
+  const firstWhy = whyInvalid(firstServed);
   if (firstWhy !== undefined)
     log.error({ error: firstWhy, ...nameOf(firstServed) }, 'the certificate in use is not valid: renew it');
   let served = firstServed;
@@ -141,8 +168,8 @@ export const openTlsFiles = (
 
   const take = (context: SecureContextOptions): void => {
     const next = check(context);
-    const why = invalidText(next);
-    if (why !== undefined && invalidText(served) === undefined) throw new Error(why);
+    const why = whyInvalid(next);
+    if (why !== undefined && whyInvalid(served) === undefined) throw new Error(why);
     current = textOf(context);
     served = next;
     for (const listener of listeners) listener(context);
@@ -150,7 +177,7 @@ export const openTlsFiles = (
     metrics.tlsReloads.inc({ outcome: 'loaded' });
     if (why === undefined)
       log.info(
-        { until: new Date(next.untilMs).toISOString(), ...nameOf(next) },
+        { until: new Date(next.chain.untilMs).toISOString(), ...nameOf(next) },
         'a new certificate is in use',
       );
     else
@@ -179,7 +206,7 @@ export const openTlsFiles = (
   return {
     options: { ...first, ...handshakeOf(paths, headersTimeoutMs) },
     onChange: (listener) => listeners.push(listener),
-    onFailedHandshake: (address, code) => log.warn({ address, code }, 'the TLS handshake of a client failed'),
+    onFailedHandshake: failedHandshakeIn(log),
     reload,
     stop: () => {
       clearInterval(timer);

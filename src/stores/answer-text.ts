@@ -17,6 +17,7 @@ const remedies: Readonly<Record<TlsTrouble, string>> = {
   untrusted:
     ': name a file with the certificate of its authority in NODE_EXTRA_CA_CERTS, and restart the process',
   plain: ': the port speaks no TLS, so begin the address with http://',
+  certificate: '',
   cut: '',
 };
 

@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import { pino } from 'pino';
 
 /** Structured log: one JSON object a line on stderr. Fields first, then the sentence. Never pass a token or a body. */
@@ -98,14 +99,25 @@ export const createRoleLog = (role: string, level: string): Log => {
   return log;
 };
 
+type Destination = ReturnType<typeof pino.destination>;
+
+/**
+ * Where lines are written. pino goes on without them where the reader of a pipe has gone; so do they here where the terminal
+ * has closed, or the stop of a role would end at its first line.
+ */
+const destinationOf = (fd: number): Destination => {
+  const destination = pino.destination({ dest: fd, sync: true });
+  // Not of a file, whose EIO is a disk that fails.
+  if (!isatty(fd)) return destination;
+  return destination.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EIO' && error.code !== 'EPIPE') throw error;
+    destination.write = () => true;
+  });
+};
+
 /**
  * A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none; repeats within ten
  * seconds are counted instead.
  */
 export const createLog = (role: string, level: string): LevelledLog =>
-  limitRepeats(
-    pino(
-      { level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime },
-      pino.destination({ dest: 2, sync: true }),
-    ),
-  );
+  limitRepeats(pino({ level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime }, destinationOf(2)));

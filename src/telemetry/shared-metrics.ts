@@ -68,7 +68,7 @@ export const tlsMetrics = (role: 'ingress' | 'metadata', { counter, gauge }: Met
   }),
   tlsExpiry: gauge({
     name: `tidemark_${role}_tls_certificate_expiry_timestamp_seconds`,
-    help: 'Expiry of the certificate in use, seconds since 1970; 0 = plain HTTP',
+    help: 'Expiry of the certificate in use or of an issuer in its file, the first of them, seconds since 1970; 0 = plain HTTP',
     remedy: 'renew the certificate; it is read again without a restart',
   }),
 });

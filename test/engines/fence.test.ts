@@ -105,3 +105,21 @@ it('does not hold for a consumer that has delivered less than it had', async () 
   expect(await fence.holds()).toBe(false);
   consumerInfo.mockRestore();
 });
+
+// No insert may come for hours, and the log would have the fault until then.
+it('ends the fault of a look by itself, without another insert', async () => {
+  const { events, fault } = notedFault();
+  const fence = createFence(bus, {
+    stream: 'F',
+    consumer: 'c',
+    duplicateWindowMs: 0,
+    now: () => 1,
+    fault,
+  });
+  await waitFor('the fence holds', 60_000, fence.holds);
+  const consumerInfo = vi.spyOn(Object.getPrototypeOf((await bus.manager()).consumers), 'info');
+  consumerInfo.mockRejectedValueOnce(new Error('timeout'));
+  expect(await fence.holds()).toBe(false);
+  await waitFor('the fault has ended', 60_000, () => events.join() === 'worked,failed,worked');
+  consumerInfo.mockRestore();
+});

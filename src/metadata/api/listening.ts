@@ -4,6 +4,7 @@ import type { Settings } from '../../config/settings.ts';
 import { createConnectionCount } from '../../http/connections.ts';
 import { type Certificate, createLimitedServer, type HttpLimits } from '../../http/limited-server.ts';
 import { hostResponse, type ProtocolAnswer, type ProtocolStatus } from '../../http/protocol-errors.ts';
+import { proxyHeaderText } from '../../http/proxy-header.ts';
 import { openTlsFiles, type TlsFiles, tlsPathsOf } from '../../runtime/tls-files.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { TlsMetrics } from '../../telemetry/shared-metrics.ts';
@@ -28,8 +29,8 @@ const problemOf = (status: ProtocolStatus | 503, code: string, detail: string) =
   return { body: JSON.stringify(problem), headers: { 'Content-Type': 'application/problem+json' } };
 };
 
-const protocolAnswer: ProtocolAnswer = (status) =>
-  problemOf(status, 'protocol_error', 'malformed HTTP request');
+const protocolAnswer: ProtocolAnswer = (status, { fault } = {}) =>
+  problemOf(status, 'protocol_error', fault === 'proxy_header' ? proxyHeaderText : 'malformed HTTP request');
 
 const overloadAnswer = () => {
   const { body, headers } = problemOf(503, 'too_many_connections', 'too many connections');

@@ -126,10 +126,11 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
         ({ dataId: id, appId: app }) =>
           except?.dataIds.includes(id) !== true && except?.appIds.includes(app) !== true,
       );
-      const items = keptAccounts(shown, accountsMax).map((each) => shownAccount(each, notKnownSince, until));
+      const kept = keptAccounts(shown, accountsMax);
+      const items = kept.map((each) => shownAccount(each, notKnownSince, until));
       const truncated = shown.length > accountsMax;
       const keeping = { records, ttls: deps.pipelineRetention, nowMs: outcomes.now() };
-      const removed = removedRows(keeping, shown, since);
+      const removed = removedRows(keeping, kept, since);
       const buckets = shownBuckets(sums);
       const inFlight = streams.map(({ name, messages, bytes, bytesMax, ackPending }) => ({
         stream: name,

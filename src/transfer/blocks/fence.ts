@@ -32,6 +32,19 @@ const holdsMsMax = 1_000;
 /** When a consumer was created, and how much it had delivered. */
 type Known = { readonly created: string; readonly delivered: number };
 
+/** Runs it once after a while, however often it is asked for meanwhile. */
+const onceLater = (run: () => void): (() => void) => {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    setTimeout(() => {
+      isDue = false;
+      run();
+    }, retryMs).unref();
+  };
+};
+
 export const createFence = (bus: Bus, options: FenceOptions): Fence => {
   let lastSequence = Number.POSITIVE_INFINITY;
   let windowEnd = Number.POSITIVE_INFINITY;
@@ -76,26 +89,30 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
   bus.onDisconnect(raise);
   bus.onReconnect(raiseAndRead);
   read(round);
-  return {
-    isFresh: (streamSequence) => streamSequence > lastSequence && options.now() >= windowEnd,
-    holds: async () => {
-      const before = known;
-      const mine = round;
-      try {
-        const deadlineAt = performance.now() + holdsMsMax;
-        const now = await inTime('the consumer', readConsumer(), deadlineAt);
-        if (before === undefined || mine !== round) return false;
-        if (now.created !== before.created || now.delivered < before.delivered) {
-          raiseAndRead();
-          return false;
-        }
-        known = now;
-        options.fault.worked();
-        return true;
-      } catch (error) {
-        options.fault.failed(error);
+  // Without it the end of a fault would wait for the next insert.
+  const lookAgain = onceLater(() => void holds());
+  const holds = async (): Promise<boolean> => {
+    const before = known;
+    const mine = round;
+    try {
+      const deadlineAt = performance.now() + holdsMsMax;
+      const now = await inTime('the consumer', readConsumer(), deadlineAt);
+      if (before === undefined || mine !== round) return false;
+      if (now.created !== before.created || now.delivered < before.delivered) {
+        raiseAndRead();
         return false;
       }
-    },
+      known = now;
+      options.fault.worked();
+      return true;
+    } catch (error) {
+      options.fault.failed(error);
+      lookAgain();
+      return false;
+    }
+  };
+  return {
+    isFresh: (streamSequence) => streamSequence > lastSequence && options.now() >= windowEnd,
+    holds,
   };
 };

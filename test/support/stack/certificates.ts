@@ -42,7 +42,12 @@ export const makeAuthority = (folder: string, name: string): Certificate => {
 };
 
 /** Makes a certificate of the authority for localhost and both loopback addresses, its files in the folder. */
-export const makeCertificate = (folder: string, name: string, authority: Certificate): Certificate => {
+export const makeCertificate = (
+  folder: string,
+  name: string,
+  authority: Certificate,
+  extensions: readonly string[] = [],
+): Certificate => {
   const base = join(folder, name);
   openssl(
     'req',
@@ -64,8 +69,17 @@ export const makeCertificate = (folder: string, name: string, authority: Certifi
     'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1',
     '-addext',
     'basicConstraints=critical,CA:FALSE',
+    ...extensions.flatMap((extension) => ['-addext', extension]),
   );
   return pairOf(folder, name);
+};
+
+/** The key and name of one authority in a certificate of another one. */
+export const crossSign = (folder: string, own: Certificate, name: string, by: Certificate): string => {
+  const file = join(folder, `${name} by another.crt`);
+  const names = ['-key', own.keyFile, '-CA', by.certFile, '-CAkey', by.keyFile, '-subj', `/CN=${name}`];
+  openssl('req', '-x509', ...names, '-days', '1', '-out', file);
+  return readFileSync(file, 'utf8');
 };
 
 /** A certificate with other times, in hours from now. Its signature is wrong then: for programs that read it, not for clients. */

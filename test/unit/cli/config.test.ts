@@ -249,9 +249,7 @@ describe('tidemark config check', () => {
       [`TIDEMARK_${role}_TLS_CERT_FILE`]: certFile,
       [`TIDEMARK_${role}_TLS_KEY_FILE`]: keyFile,
     });
-    expect(stderr).toMatch(
-      new RegExp(`warning: TIDEMARK_${role}_TLS_CERT_FILE: the certificate, .* expired at`),
-    );
+    expect(stderr).toMatch(new RegExp(`warning: TIDEMARK_${role}_TLS_CERT_FILE: the certificate expired at`));
   });
 
   // Each was taken, and then no certificate was trusted: of NATS by every role, of the admin API by every command.
@@ -271,7 +269,7 @@ describe('tidemark config check', () => {
       await writeFile(file, text);
       await expect(tidemark(['check'], { ...env, [name]: file })).rejects.toMatchObject({
         code: 78,
-        stderr: expect.stringMatching(new RegExp(`${name}: .*${why}`)),
+        stderr: expect.stringMatching(new RegExp(`${name}: .*${why}.*Use a PEM file with certificates`)),
       });
     }
   });

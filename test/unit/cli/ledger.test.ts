@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { accountsTable } from '../../../src/cli/ledger.ts';
+import { accountsTable, removedLines } from '../../../src/cli/ledger.ts';
 
 type Balance = Parameters<typeof accountsTable>[0][number];
 
@@ -29,5 +29,19 @@ it('terms that no owner has take no room', () => {
   expect(head).toEqual([
     ...['WHOSE', 'PIPELINE', 'RECEIVED', 'STORED', 'DROPPED', 'DEAD-LETTERED'],
     ...['IN FLIGHT', 'ADDS UP', 'REFUSED', 'DUPLICATES', 'VALUES DROPPED'],
+  ]);
+});
+
+// After a purge of thousands they hid the table.
+it('owners whose rows are gone have at most twenty lines, and one that counts the others', () => {
+  const purged = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({
+      ...{ pipeline: 'metrics' as const, data_id: 1500001 + index, app_id: 0 },
+      ...{ purged: true, expired_before: null },
+    }));
+  expect(removedLines(purged(20))).toHaveLength(20);
+  expect(removedLines(purged(1_000)).slice(19)).toEqual([
+    'data id 1500020, metrics: stored: purged since',
+    expect.stringMatching(/^rows of 980 more /),
   ]);
 });

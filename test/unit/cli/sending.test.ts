@@ -10,6 +10,7 @@ import { expiryOf, isStored, waitForPoint } from '../../../src/cli/push.ts';
 import {
   accountStage,
   openAccount,
+  receiverUnreachable,
   receiverUrls,
   send,
   waitForRow,
@@ -305,5 +306,31 @@ describe.each<[how: string, ask: (url: string) => Promise<unknown>]>([
     await expect(ask(url)).rejects.toMatchObject({
       message: expect.stringContaining('ECONNREFUSED'),
     });
+  });
+});
+
+// A restart, or an old version of TLS, was called a certificate that is missing.
+describe('a connection that a receiver with TLS ends', () => {
+  const toldOf = (code: string, url = 'https://r:4318'): string =>
+    receiverUnreachable(
+      url,
+      new TypeError('fetch failed', { cause: Object.assign(new Error('c'), { code }) }),
+    ).message;
+
+  it.each([
+    'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+    'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE',
+    'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
+  ])('misses a certificate of the client only by an alert that says so: %s', (code) => {
+    expect(toldOf(code)).toMatch(/\(c\): a receiver that requires certificates of clients/);
+  });
+
+  it('has no such remedy for another alert', () => {
+    expect(toldOf('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')).toBe('no answer from https://r:4318 (c)');
+  });
+
+  it.each(['ECONNRESET', 'UND_ERR_SOCKET'])('may have restarted, too: %s', (code) => {
+    expect(toldOf(code)).toMatch(/it may have restarted; if that port requires certificates, /);
+    expect(toldOf(code, 'http://r:4318')).toMatch(/it may have restarted; if that port has TLS, begin /);
   });
 });

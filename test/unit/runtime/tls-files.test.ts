@@ -1,6 +1,7 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openTlsFiles, type TlsFiles, type TlsPaths } from '../../../src/runtime/tls-files.ts';
@@ -8,6 +9,7 @@ import { metersIn } from '../../../src/telemetry/meters.ts';
 import { tlsMetrics } from '../../../src/telemetry/shared-metrics.ts';
 import {
   type Certificate,
+  crossSign,
   makeAuthority,
   makeCertificate,
   withTimes,
@@ -22,8 +24,10 @@ let viaIntermediate: Certificate;
 let paths: TlsPaths;
 let caFile: string;
 
+let folder: string;
+
 beforeEach(async () => {
-  const folder = await tempFolder();
+  folder = await tempFolder();
   authority = makeAuthority(folder, 'authority');
   other = makeAuthority(folder, 'other');
   const { certFile, keyFile, cert } = makeCertificate(folder, 'server', authority);
@@ -110,6 +114,19 @@ describe('a file of client authorities', () => {
     writeFileSync(caFile, both);
     files.reload();
     expect([loaded, await refused()]).toEqual([[both], 0]);
+  });
+
+  // A TLS context takes them: only a whole line without an indent begins a block.
+  it.each<[what: string, text: () => string]>([
+    ['that only begins as a block does', () => '-----BEGIN of the authorities\n'],
+    ['with the first line of a block, and more', () => '-----BEGIN CERTIFICATE----- of old\n'],
+    ['with an indented block', () => other.cert.replaceAll(/^/gm, '  ').slice(0, 300)],
+  ])('is taken with a comment %s, before a certificate and behind', async (_, text) => {
+    const { files, loaded, refused } = opened();
+    const commented = `${text()}\n${authority.cert}${text()}\n${other.cert}${text()}\n`;
+    writeFileSync(caFile, commented);
+    files.reload();
+    expect([loaded, await refused()]).toEqual([[commented], 0]);
   });
 });
 
@@ -211,15 +228,68 @@ const serveBehind = (text: string): void => {
 };
 
 describe('a certificate chain', () => {
-  // Every client that checks certificates would be refused, although the first block is valid.
+  // Clients may have another issuer, or none of these: only the certificate itself decides.
   it.each<[what: string, fromHours: number, untilHours: number]>([
     ['has expired', -2, -1],
     ['is not valid yet', 1, 2],
-  ])('whose intermediate %s leaves the earlier one in use', async (_, from, until) => {
-    const { files, certificates, refused } = opened();
-    serveBehind(chain(certificateFor(from, until, intermediate)));
+  ])('whose intermediate %s is taken, with a warning', async (_, from, until) => {
+    const { files, certificates, refused, lines } = opened();
+    const text = chain(certificateFor(from, until, intermediate));
+    serveBehind(text);
     files.reload();
-    expect([certificates, await refused()]).toEqual([[], 1]);
+    expect([certificates, await refused()]).toEqual([[text], 0]);
+    const warning = ['warn', expect.anything(), 'some clients may refuse the certificate in use'];
+    expect(lines).toContainEqual(warning);
+  });
+
+  const crossSigned = (): { root: string; served: (...others: string[]) => string; day: number } => {
+    // These are made later than the time that stands still.
+    vi.setSystemTime(Date.now() + hourMs);
+    const own = makeAuthority(folder, 'private root');
+    const crossed = crossSign(folder, own, 'private root', other);
+    const issuer = makeCertificate(folder, 'its issuer', own);
+    const behind = makeCertificate(folder, 'behind its issuer', issuer);
+    writeFileSync(paths.keyFile, behind.key);
+    const expired = certificateFor(-2, -1, crossed);
+    const day = Math.floor(Date.parse(new X509Certificate(issuer.cert).validTo) / 1000);
+    return {
+      root: own.cert,
+      served: (...others) => behind.cert + issuer.cert + expired + others.join(''),
+      day,
+    };
+  };
+
+  // As after the end of an old root by which a new one was signed: clients have the new one.
+  it('ends before a root that an expired one signed, where the root itself is in the file', async () => {
+    const { root, served, day } = crossSigned();
+    writeFileSync(paths.certFile, served(root));
+    const { expiry, lines } = opened();
+    expect([(await expiry()) ?? 0, lines]).toEqual([expect.closeTo(day, -1), []]);
+  });
+
+  it('ends before a root that an expired one signed, where the system has the root', async () => {
+    const { root, served, day } = crossSigned();
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, root]);
+    onTestFinished(() => setDefaultCACertificates(before));
+    writeFileSync(paths.certFile, served());
+    const { expiry, lines } = opened();
+    expect([(await expiry()) ?? 0, lines]).toEqual([expect.closeTo(day, -1), []]);
+  });
+
+  // Without key ids only the signature tells which of them the certificate is of.
+  it('counts of two issuers of one name the one that signed it', async () => {
+    const [one, two] = ['one', 'two'].map((sub) => {
+      const at = join(folder, sub);
+      mkdirSync(at);
+      const issuer = makeCertificate(at, 'issuer', authority, ['authorityKeyIdentifier=none']);
+      return { issuer, leaf: makeCertificate(at, 'leaf', issuer, ['authorityKeyIdentifier=none']) };
+    });
+    if (one === undefined || two === undefined) throw new Error('two were made');
+    const until = Math.floor((Date.now() + 2 * hourMs) / 1000);
+    writeFileSync(paths.keyFile, one.leaf.key);
+    writeFileSync(paths.certFile, one.leaf.cert + two.issuer.cert + certificateFor(-1, 2, one.issuer.cert));
+    expect(await opened().expiry()).toBe(until);
   });
 
   it('is valid until its first certificate expires, in the metric', async () => {
@@ -242,4 +312,15 @@ describe('a certificate chain', () => {
     files.reload();
     expect(certificates).toEqual([text]);
   });
+});
+
+// The code alone says nothing of what a client sent, as a header of a proxy.
+it('a handshake that is no TLS is named so', () => {
+  const { files, lines } = opened();
+  files.onFailedHandshake?.('127.0.0.1', 'ERR_SSL_WRONG_VERSION_NUMBER');
+  files.onFailedHandshake?.('127.0.0.1', 'CERT_HAS_EXPIRED');
+  expect(lines.map(([, { cause }]) => cause)).toEqual([
+    'no TLS: plain text, or a header of the PROXY protocol',
+    undefined,
+  ]);
 });

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type LevelledLog, limitRepeats } from '../../../src/telemetry/log.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
+import { until } from '../../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -61,6 +64,32 @@ const open = () => {
 };
 
 // A dependency that is away for a night fills no disk, and hides no other line.
+// A terminal that closes leaves a role working, and the first line of its stop would end it without a drain.
+it('a log whose terminal has closed ends no process', async () => {
+  const said = join(await tempFolder(), 'said');
+  const role = `
+    const { writeFileSync } = await import('node:fs');
+    const { createLog } = await import('./src/telemetry/log.ts');
+    const log = createLog('test', 'info');
+    process.on('SIGHUP', () => {
+      for (const line of ['one', 'two']) log.info({}, line);
+      setImmediate(() => {
+        writeFileSync(process.env.SAID, 'goes on');
+        process.exit();
+      });
+    });
+    log.info({}, 'begun');
+    setInterval(() => {}, 60_000);`;
+  const terminal = spawn('script', ['-qc', 'exec "$NODE" --input-type=module --eval "$ROLE"', '/dev/null'], {
+    cwd: root,
+    env: { ...process.env, NODE: process.execPath, ROLE: role, SAID: said, SHELL: '/bin/sh' },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  await once(createInterface({ input: terminal.stdout }), 'line');
+  terminal.kill('SIGKILL');
+  await until('the role goes on', () => existsSync(said) && readFileSync(said, 'utf8') === 'goes on', 10_000);
+});
+
 describe('a line that repeats itself', () => {
   beforeEach(() => {
     vi.useFakeTimers();

@@ -9,6 +9,8 @@ import { ownerName, ownerText, refusedOf, removedText } from './series.ts';
 
 type Outcomes = Answer<'/api/v1/outcomes'>;
 type Account = Outcomes['items'][number];
+type Owned = Pick<Account, 'pipeline' | 'data_id' | 'app_id'>;
+type Gone = ReadonlyMap<string, Outcomes['removed']>;
 
 const droppedOf = ({ dropped }: Account): number =>
   Object.values(dropped).reduce((sum, items) => sum + items, 0);
@@ -32,10 +34,8 @@ type OwnersProps = {
   onChoose: (owner: string, reason?: string) => void;
 };
 
-const goneOf = (row: Account, removed: Outcomes['removed']): string =>
-  removedText(removed.filter((of) => of.pipeline === row.pipeline && ownerText(of) === ownerText(row)));
-
-const columnsOf = ({ items, removed, onChoose: choose }: OwnersProps): Column<Account>[] => [
+const keyOf = ({ pipeline, data_id: dataId, app_id: appId }: Owned) => `${pipeline} ${dataId} ${appId}`;
+const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
     cell: (row) =>
@@ -51,7 +51,7 @@ const columnsOf = ({ items, removed, onChoose: choose }: OwnersProps): Column<Ac
   numberColumn('received', 'Received', ({ received }) => received),
   {
     ...numberColumn('stored', 'Stored', ({ stored }) => stored),
-    cell: (row) => [numberText(row.stored), <div key="gone">{goneOf(row, removed)}</div>],
+    cell: (row) => [numberText(row.stored), <div key="gone">{removedText(gone.get(keyOf(row)) ?? [])}</div>],
   },
   numberColumn('dropped', 'Dropped', droppedOf),
   {
@@ -85,9 +85,9 @@ export const Owners = (props: OwnersProps) => (
       caption="Outcomes by owner"
       sortName="owners"
       rows={props.items}
-      keyOf={({ pipeline, data_id: dataId, app_id: appId }) => `${pipeline} ${dataId} ${appId}`}
+      keyOf={keyOf}
       empty="No owner has items or refused requests in this time."
-      columns={columnsOf(props)}
+      columns={columnsOf(props, Map.groupBy(props.removed, keyOf))}
     />
   </>
 );
