@@ -177,13 +177,13 @@ const createLetterReads = (bus: Bus): LetterReads => {
 /** How an act on a dead letter goes: its claim, its messages, the removal, and the end of the claim. */
 const createActs = (deps: ClaimsDependencies) => {
   const { bus } = deps;
-  const { claim, isBegun, requireFree, erase } = createClaims(deps);
+  const { claim, isBegun, requireFree, cancel, end } = createClaims(deps);
 
   const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
 
   /**
-   * Publishes in this order. Where NATS refuses the first message, nothing has happened: a claim that the act has made itself ends, and
-   * the letter is free for either act.
+   * Publishes in this order. Where NATS refuses the first message, nothing has happened: a claim that the act has made itself and
+   * shares with no other ends, and the letter is free for either act.
    */
   const publishAll = async (
     letter: Letter,
@@ -196,7 +196,7 @@ const createActs = (deps: ClaimsDependencies) => {
       } catch (error) {
         // A claim that stays costs a repeat of the act; the refusal is what to act on.
         if (index === 0 && !begun.isRepeated && isNothingStored(error))
-          await erase(letter, begun).catch(() => false);
+          await cancel(letter, begun).catch(() => false);
         throw error;
       }
   };
@@ -214,7 +214,7 @@ const createActs = (deps: ClaimsDependencies) => {
     const wasThere = await isThere(letter);
     if (wasThere) await publishAll(letter, begun, messages);
     await deleteMessage(bus, deadLetterStream, letter.sequence);
-    const isOwn = await erase(letter, begun);
+    const isOwn = await end(letter, begun);
     if (!isOwn || (!wasThere && !begun.isRepeated)) throw gone(letter.sequence);
   };
   return { act, isBegun, requireFree };

@@ -136,17 +136,17 @@ describe('an act on a dead letter that an act of another process has removed sin
   it('ends no claim of an act that began after its own', async () => {
     const letter = await one();
     const { sequence } = letter;
-    // An equal act ends the claim that this one has read, and a third one begins.
+    // An equal act ends the claim that this one has taken over, and a third one begins.
     const late: KvBucket = {
       ...claims,
-      create: async (key, value) => {
-        await claims.create(key, value);
+      update: async (key, value, revision) => {
+        const own = await claims.update(key, value, revision);
         await second.redrive(letter);
-        await claims.create(key, value);
-        throw new Fault('permanent', 'kv_conflict', 'the claim of the equal act was there');
+        await claims.create(key, { action: 'redrive', at: 2 });
+        return own;
       },
-      get: async () => ({ value: { action: 'redrive' }, revision: 1 }),
     };
+    await claims.create(`dead_letter.${sequence}`, { action: 'redrive', at: 1 });
     await expect(adminOn(busOf(0), late).redrive(letter)).rejects.toMatchObject({ code: 'not_found' });
     expect(await claims.get(`dead_letter.${sequence}`)).toBeDefined();
   });
@@ -225,16 +225,75 @@ it('a dry run refuses a letter on which the other act was begun, as the act itse
   await expect(first.checkRedrive(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
 });
 
+const publishingBy = (bus: Bus, publish: Bus['js']['publish']): Bus => {
+  const js: Bus['js'] = Object.create(bus.js, { publish: { value: publish } });
+  return Object.create(bus, { js: { value: js } });
+};
+
+/** A redrive by a process of its own that has its claim and waits before it publishes. */
+const heldRedrive = async (
+  index: number,
+  letter: Letter,
+): Promise<{ goOn(): void; dies(): void; ended: Promise<string> }> => {
+  const reached = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const bus = publishingBy(busOf(index), async (...call) => {
+    reached.resolve();
+    await gate.promise;
+    return busOf(index).js.publish(...call);
+  });
+  const own = await openKvBucket(busOf(index), buckets.system);
+  const ended = adminOn(bus, own)
+    .redrive(letter)
+    .then(
+      () => 'done',
+      (error: unknown) => (error instanceof Fault ? error.code : String(error)),
+    );
+  await reached.promise;
+  return { goOn: gate.resolve, dies: () => gate.reject(new Error('killed')), ended };
+};
+
+// Two operators, or a repeat after a time-out: the message of the one may be stored when NATS refuses that of the other.
+describe('of two redrives of a dead letter at once', () => {
+  it('one that NATS refuses leaves the claim to the other: no purge comes between, and the other has the letter', async () => {
+    const letter = await counted();
+    await fill('METRICS');
+    const refused = await heldRedrive(0, letter);
+    const other = await heldRedrive(1, letter);
+    refused.goOn();
+    expect(await refused.ended).toBe('stream_full');
+    await expect(first.purge(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
+    await (await streams()).update('METRICS', { max_bytes: -1 });
+    other.goOn();
+    expect(await other.ended).toBe('done');
+    expect(await messagesIn('METRICS')).toBe(1);
+    expect(await messagesIn('LEDGER')).toBe(0);
+    expect(await messagesIn('DEADLETTER')).toBe(0);
+    expect(await claimOf(letter)).toBeUndefined();
+  });
+
+  it('the one that comes to its end has the letter, where the other fails behind it', async () => {
+    const letter = await counted();
+    const done = await heldRedrive(0, letter);
+    const failing = await heldRedrive(1, letter);
+    done.goOn();
+    expect(await done.ended).toBe('done');
+    expect(await claimOf(letter)).toBeUndefined();
+    failing.dies();
+    expect(await failing.ended).not.toBe('done');
+    expect(await messagesIn('METRICS')).toBe(1);
+    expect(await messagesIn('DEADLETTER')).toBe(0);
+  });
+});
+
 /** The same connection, on which the first publish gets no answer: METRICS is full from then on. */
 const deaf = (bus: Bus): Bus => {
   let calls = 0;
-  const publish: Bus['js']['publish'] = async (...call) => {
+  return publishingBy(bus, async (...call) => {
     if (++calls > 1) return bus.js.publish(...call);
     await fill('METRICS');
     throw new Error('the answer is lost');
-  };
-  const js: Bus['js'] = Object.create(bus.js, { publish: { value: publish } });
-  return Object.create(bus, { js: { value: js } });
+  });
 };
 
 it('a redrive without an answer to its first try keeps its claim where NATS refuses the second: the message may be stored', async () => {
