@@ -26,6 +26,13 @@ const busy = (sequence: number, action: Action): Fault =>
       : `a purge of dead letter ${sequence} is unfinished: purge it again to finish`,
   );
 
+const unknownAct = (sequence: number): Fault =>
+  new Fault(
+    'permanent',
+    'dead_letter_busy',
+    `an act on dead letter ${sequence} may be unfinished: ${keyOf(sequence)} in KV cannot be read; delete that key once none is`,
+  );
+
 /** `isRepeated`: the same action was begun before. `revision`: that of its key. `first`: that of the claim which equal acts took over. */
 export type Claim = { readonly isRepeated: boolean; readonly revision: number; readonly first: number };
 
@@ -48,11 +55,10 @@ const firstOf = ({ value, revision }: Stored): number => {
 
 /** The action in progress on each dead letter. */
 export const createClaims = ({ bus, claims, claimsBucket, now }: ClaimsDependencies) => {
-  /** Throws the permanent Fault `dead_letter_busy` where this claim is of the other action. */
+  /** Throws the permanent Fault `dead_letter_busy` where this claim is of the other action, or cannot be read. */
   const refuseOther = (sequence: number, value: unknown, action: Action): void => {
-    // It may be the other action, and begun.
-    if (value === unreadable)
-      throw new Fault('internal', 'record_invalid', `${keyOf(sequence)} cannot be read`);
+    // It may be the other action, and begun. Other dead letters are free.
+    if (value === unreadable) throw unknownAct(sequence);
     const begun = fieldOf(value, 'action') ?? action;
     if (begun !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
   };

@@ -286,6 +286,23 @@ describe('of two redrives of a dead letter at once', () => {
   });
 });
 
+it.each(['redrive', 'purge'] as const)(
+  'a claim that cannot be read refuses its dead letter alone, by its key: a %s of many goes on',
+  async (action) => {
+    const letter = await one();
+    await busOf(0).js.publish(`$KV.${buckets.system}.dead_letter.${letter.sequence}`, 'not JSON');
+    const refusal = {
+      kind: 'permanent',
+      code: 'dead_letter_busy',
+      message: expect.stringContaining(`dead_letter.${letter.sequence} in KV cannot be read`),
+    };
+    const check = action === 'redrive' ? first.checkRedrive(letter) : first.checkPurge(letter);
+    await expect(check).rejects.toMatchObject(refusal);
+    await expect(first[action](letter)).rejects.toMatchObject(refusal);
+    expect(await messagesIn('DEADLETTER')).toBe(1);
+  },
+);
+
 /** The same connection, on which the first publish gets no answer: METRICS is full from then on. */
 const deaf = (bus: Bus): Bus => {
   let calls = 0;
