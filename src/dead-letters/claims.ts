@@ -59,7 +59,7 @@ export const createClaims = ({ bus, claims, claimsBucket, now }: ClaimsDependenc
   const refuseOther = (sequence: number, value: unknown, action: Action): void => {
     // It may be the other action, and begun. Other dead letters are free.
     if (value === unreadable) throw unknownAct(sequence);
-    const begun = fieldOf(value, 'action') ?? action;
+    const begun = typeof value === 'object' ? fieldOf(value, 'action') : action;
     if (begun !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
   };
 
