@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { accountsTable } from '../../../src/cli/ledger.ts';
+import { accountsAnswer, accountsTable, emptyOf } from '../../../src/cli/ledger.ts';
 
 type Balance = Parameters<typeof accountsTable>[0][number];
 
@@ -30,4 +30,15 @@ it('terms that no owner has take no room', () => {
     ...['WHOSE', 'PIPELINE', 'RECEIVED', 'STORED', 'DROPPED', 'DEAD-LETTERED'],
     ...['IN FLIGHT', 'ADDS UP', 'REFUSED', 'DUPLICATES', 'VALUES DROPPED'],
   ]);
+});
+
+// An upgrade begins with the command or with metadata.
+it('an earlier metadata, which names no reason, says of an owner without items, too, since when its account is not known', () => {
+  const earlier = { since: 100, until: 200, items: [], buckets: [], in_flight: [] };
+  const empty = (more: object) => emptyOf({ dataId: 1500001 }, accountsAnswer.parse({ ...earlier, ...more }));
+  expect(empty({ not_known_since: 150 })).toMatchObject({
+    adds_up: null,
+    differences: [{ kind: 'not_known', owners: [1500001], from: 150, until: 200, is_open: true }],
+  });
+  expect(empty({ not_known_since: null })).toMatchObject({ adds_up: true, differences: [] });
 });
