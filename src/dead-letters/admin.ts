@@ -13,6 +13,7 @@ import type { ReadRecord } from '../outcomes/record-reader.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
+import { isAnswer } from '../stores/clickhouse/faults.ts';
 import { type Action, type Claim, type ClaimsDependencies, createClaims } from './claims.ts';
 import { type CountedPlace, countedPlaces, isOfNobody } from './counted-places.ts';
 import { deadLetterStream, type Letter, type LetterFilter, matches, readLetter } from './dead-letter.ts';
@@ -26,8 +27,8 @@ export type LetterPage = { readonly letters: readonly Letter[]; readonly next: n
 
 /** What the acts of one call on many dead letters share. */
 export type BulkCall = {
-  /** ClickHouse did not answer one of them: the others do not wait for it. */
-  isClickhouseAway: boolean;
+  /** ClickHouse did not answer one of them: until this time (`performance.now`) the others do not wait for it. */
+  clickhouseAwayUntil: number;
 };
 
 /** The actions of operators on dead letters. Every call throws a transient Fault while NATS is down. */
@@ -86,9 +87,16 @@ const recordOf = (
   at: momentText(at),
 });
 
-const alone = (): BulkCall => ({ isClickhouseAway: false });
-/** A redrive does not need the answer. */
+/** What the acts of a new call share. */
+export const newCall = (): BulkCall => ({ clickhouseAwayUntil: 0 });
+/** A redrive does not need the answer. Where even the server does not end, the client does two seconds later. */
 const purgedTimeoutMs = 3_000;
+const awayMs = 30_000;
+
+/** Whether the next look would wait as long for nothing: a refusal at once, as of a busy server, costs nothing. */
+const isAway = (error: Fault, sinceMs: number): boolean =>
+  error.code === 'clickhouse_unavailable' &&
+  (!isAnswer(error) || performance.now() - sinceMs >= purgedTimeoutMs);
 
 const purgedOutcome = droppedOutcome('purged_by_operator');
 
@@ -258,10 +266,11 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
    */
   const requireNotPurged = async (letter: Letter, call: BulkCall): Promise<void> => {
     for (const row of purgedRows(letter)) {
-      if (call.isClickhouseAway) return;
+      const now = performance.now();
+      if (now < call.clickhouseAwayUntil) return;
       const known = await readRecord(row, purgedTimeoutMs).catch((error: unknown) => {
         if (!isOfClickhouse(error)) throw error;
-        call.isClickhouseAway = error.code === 'clickhouse_unavailable';
+        if (isAway(error, now)) call.clickhouseAwayUntil = performance.now() + awayMs;
         return undefined;
       });
       if (known === undefined || !(purgedOutcome in known)) continue;
@@ -272,14 +281,14 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
 
   return {
     ...reads,
-    redrive: async (letter, call = alone()) => {
+    redrive: async (letter, call = newCall()) => {
       await requireNotPurged(letter, call);
       const message = await redriveMessageOf(letter, true);
       // Its item leaves the dead letters only once the stream has the message: else a refusal would take it out of the account.
       const records = recordsOf(`rr:${letter.identity}`, letter, unreadRows(letter));
       await act(letter, 'redrive', [message, ...records]);
     },
-    checkRedrive: async (letter, call = alone()) => {
+    checkRedrive: async (letter, call = newCall()) => {
       await requireFree(letter, 'redrive');
       await redriveMessageOf(letter, false);
       await requireNotPurged(letter, call);

@@ -1,11 +1,14 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { DiscardPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
-import type { DeadLetterAdmin } from '../../src/dead-letters/admin.ts';
+import { type DeadLetterAdmin, newCall } from '../../src/dead-letters/admin.ts';
 import type { Letter } from '../../src/dead-letters/dead-letter.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { Fault } from '../../src/model/fault.ts';
+import { droppedOutcome } from '../../src/outcomes/tally.ts';
+import { toFault } from '../../src/stores/clickhouse/faults.ts';
 import { adminOn } from '../support/outcomes/dead-letter-admin.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -333,14 +336,14 @@ it('a redrive larger than NATS takes names the limit, and leaves the letter to a
 });
 
 // Ten seconds for each of a hundred thousand letters would be days.
-it('a redrive of many letters waits once for a ClickHouse that does not answer, and only as long as its answer is worth', async () => {
+it('a redrive of many letters waits for a ClickHouse that does not answer only as long as its answer is worth, and again after half a minute', async () => {
   const letters = (await planted(3)).map(recorded);
   const waits: (number | undefined)[] = [];
   const admin = adminOn(busOf(0), claims, async (_key, timeoutMs) => {
     waits.push(timeoutMs);
     throw new Fault('transient', 'clickhouse_unavailable', 'no answer');
   });
-  const call = { isClickhouseAway: false };
+  const call = newCall();
   for (const letter of letters) {
     await admin.checkRedrive(letter, call);
     await admin.redrive(letter, call);
@@ -348,4 +351,30 @@ it('a redrive of many letters waits once for a ClickHouse that does not answer, 
   expect(waits).toEqual([3_000]);
   expect(await messagesIn('METRICS')).toBe(3);
   expect(await messagesIn('DEADLETTER')).toBe(0);
+  expect(call.clickhouseAwayUntil - performance.now()).toBeLessThanOrEqual(30_000);
+  call.clickhouseAwayUntil = performance.now();
+  for (const letter of letters) await admin.checkRedrive(letter, call);
+  expect(waits).toEqual([3_000, 3_000]);
+});
+
+// A purged letter would be stored for one moment in which ClickHouse had too many queries.
+it('a redrive of many letters looks for purged ones also behind an answer of a busy ClickHouse', async () => {
+  const letters = (await planted(2)).map(recorded);
+  let looks = 0;
+  const admin = adminOn(busOf(0), claims, async () => {
+    if (++looks > 1) return { [droppedOutcome('purged_by_operator')]: 1 };
+    throw toFault(
+      new ClickHouseError({
+        message: 'too many queries',
+        code: '202',
+        type: 'TOO_MANY_SIMULTANEOUS_QUERIES',
+      }),
+    );
+  });
+  const call = newCall();
+  const [before, purged] = letters;
+  if (before === undefined || purged === undefined) throw new Error('no dead letters');
+  await admin.redrive(before, call);
+  await expect(admin.redrive(purged, call)).rejects.toMatchObject({ code: 'not_redrivable' });
+  expect(await messagesIn('METRICS')).toBe(1);
 });
