@@ -234,13 +234,18 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
   const { act, isBegun, requireFree } = createActs(deps);
 
   const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> => {
-    const rows = isReceivedItem(letter)
-      ? await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) })
-      : { part: letter.header.part, bytes: letter.bytes };
+    const begun = await isBegun(letter);
     // One that was begun may be stored, and cannot be purged: it has to come to its end.
-    if (rows.part !== undefined && !(await isBegun(letter)))
-      refuseOutlived(letter, rows.part, await readKeptDays(letter), deps.now());
-    return redriveMessage(letter, rows);
+    const keptDays = begun ? undefined : await readKeptDays(letter);
+    const isReceived = isReceivedItem(letter);
+    const encode = (forGood: boolean) => encodeItem(letter, { isForGood: forGood, isBegun: begun });
+    // Its days are known without new names, which would stay registered after a refusal.
+    const rows =
+      isReceived && (keptDays !== undefined || !isForGood)
+        ? await encode(false)
+        : { part: letter.header.part, bytes: letter.bytes };
+    if (rows.part !== undefined) refuseOutlived(letter, rows.part, keptDays, deps.now());
+    return redriveMessage(letter, isReceived && isForGood ? await encode(true) : rows);
   };
 
   const recordsOf = (id: string, { header }: Letter, rows: readonly OutcomeRow[]): ConfirmedMessage[] =>
@@ -294,8 +299,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await requireNotPurged(letter, call);
     },
     purge: async (letter) => {
-      const rows = await purgeRecords(letter);
-      await act(letter, 'purge', recordsOf(`pg:${letter.identity}`, letter, rows));
+      await act(letter, 'purge', recordsOf(`pg:${letter.identity}`, letter, await purgeRecords(letter)));
     },
     checkPurge: (letter) => requireFree(letter, 'purge'),
   };

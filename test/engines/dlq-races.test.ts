@@ -7,12 +7,18 @@ import { type DeadLetterAdmin, newCall } from '../../src/dead-letters/admin.ts';
 import type { Letter } from '../../src/dead-letters/dead-letter.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { Fault } from '../../src/model/fault.ts';
+import { dayMs } from '../../src/model/time.ts';
 import { droppedOutcome } from '../../src/outcomes/tally.ts';
 import { toFault } from '../../src/stores/clickhouse/faults.ts';
 import { adminOn } from '../support/outcomes/dead-letter-admin.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
+
+const blockPart = {
+  ...{ appId: 1, bizId: 1, day: 0, rows: 1, base: '1', first: 0, last: 0 },
+  ...{ timeMin: '0', timeMax: '0', bytes: 1 },
+};
 
 let engines: TestEngines;
 let buses: Bus[];
@@ -377,4 +383,21 @@ it('a redrive of many letters looks for purged ones also behind an answer of a b
   await admin.redrive(before, call);
   await expect(admin.redrive(purged, call)).rejects.toMatchObject({ code: 'not_redrivable' });
   expect(await messagesIn('METRICS')).toBe(1);
+});
+
+// A name lasts for ever, and counts towards the limits of its owner.
+it('a redrive that the retention refuses registers no name', async () => {
+  const letter = await one();
+  const day = Math.floor(Date.now() / dayMs) - 40;
+  const encodings: boolean[] = [];
+  const admin = adminOn(busOf(0), claims, undefined, {
+    encodeItem: async (_letter, { isForGood }) => {
+      encodings.push(isForGood);
+      return { part: { ...blockPart, day }, bytes: letter.bytes };
+    },
+    readKeptDays: async () => 30,
+  });
+  const received = { ...letter, header: { ...letter.header, reason: 'deferred_item_valid' as const } };
+  await expect(admin.redrive(received)).rejects.toMatchObject({ code: 'not_redrivable' });
+  expect(encodings).toEqual([false]);
 });
