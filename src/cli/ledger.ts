@@ -249,10 +249,22 @@ type By = 'minute' | 'hour' | 'day';
 
 type LedgerOptions = JsonOption & OwnerOptions & PeriodOptions & SystemOption & { by?: By; byReason?: true };
 
-const emptyOf = (
-  { dataId, appId }: OwnerOptions,
-  { not_known_since: since, not_known: differences }: Answer,
-): Balance => ({
+/** An earlier metadata says only since when it is not known. */
+const notKnownOf = (
+  owners: number[],
+  { not_known_since: from, not_known: told, until }: Answer,
+): Balance['differences'] =>
+  from === null || told.length > 0
+    ? told
+    : [
+        {
+          ...({ kind: 'not_known', items: 0, messages: 0, stream: '', owners, from } as const),
+          ...{ until: Math.max(from, until), is_open: true, reason: '' },
+        },
+      ];
+
+/** The account of an owner without items. */
+export const emptyOf = ({ dataId, appId }: OwnerOptions, answer: Answer): Balance => ({
   pipeline: dataId === undefined ? applicationPipelines[0] : 'metrics',
   data_id: dataId ?? 0,
   app_id: appId ?? 0,
@@ -266,8 +278,8 @@ const emptyOf = (
   stuck: 0,
   unrecorded: 0,
   in_flight: 0,
-  adds_up: since === null ? true : null,
-  differences,
+  adds_up: answer.not_known_since === null ? true : null,
+  differences: notKnownOf([dataId ?? appId ?? 0], answer),
   refusals: [],
 });
 

@@ -13,6 +13,7 @@ import type { ReadRecord } from '../outcomes/record-reader.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
+import { isAnswer } from '../stores/clickhouse/faults.ts';
 import { type Action, type Claim, type ClaimsDependencies, createClaims } from './claims.ts';
 import { type CountedPlace, countedPlaces, isOfNobody } from './counted-places.ts';
 import { deadLetterStream, type Letter, type LetterFilter, matches, readLetter } from './dead-letter.ts';
@@ -26,8 +27,8 @@ export type LetterPage = { readonly letters: readonly Letter[]; readonly next: n
 
 /** What the acts of one call on many dead letters share. */
 export type BulkCall = {
-  /** ClickHouse did not answer one of them: the others do not wait for it. */
-  isClickhouseAway: boolean;
+  /** ClickHouse did not answer one of them: until this time (`performance.now`) the others do not wait for it. */
+  clickhouseAwayUntil: number;
 };
 
 /** The actions of operators on dead letters. Every call throws a transient Fault while NATS is down. */
@@ -86,9 +87,16 @@ const recordOf = (
   at: momentText(at),
 });
 
-const alone = (): BulkCall => ({ isClickhouseAway: false });
-/** A redrive does not need the answer. */
+/** What the acts of a new call share. */
+export const newCall = (): BulkCall => ({ clickhouseAwayUntil: 0 });
+/** A redrive does not need the answer. Where even the server does not end, the client does two seconds later. */
 const purgedTimeoutMs = 3_000;
+const awayMs = 30_000;
+
+/** Whether the next look would wait as long for nothing: a refusal at once, as of a busy server, costs nothing. */
+const isAway = (error: Fault, sinceMs: number): boolean =>
+  error.code === 'clickhouse_unavailable' &&
+  (!isAnswer(error) || performance.now() - sinceMs >= purgedTimeoutMs);
 
 const purgedOutcome = droppedOutcome('purged_by_operator');
 
@@ -177,13 +185,13 @@ const createLetterReads = (bus: Bus): LetterReads => {
 /** How an act on a dead letter goes: its claim, its messages, the removal, and the end of the claim. */
 const createActs = (deps: ClaimsDependencies) => {
   const { bus } = deps;
-  const { claim, isBegun, requireFree, erase } = createClaims(deps);
+  const { claim, isBegun, requireFree, cancel, end } = createClaims(deps);
 
   const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
 
   /**
-   * Publishes in this order. Where NATS refuses the first message, nothing has happened: a claim that the act has made itself ends, and
-   * the letter is free for either act.
+   * Publishes in this order. Where NATS refuses the first message, nothing has happened: a claim that the act has made itself and
+   * shares with no other ends, and the letter is free for either act.
    */
   const publishAll = async (
     letter: Letter,
@@ -196,7 +204,7 @@ const createActs = (deps: ClaimsDependencies) => {
       } catch (error) {
         // A claim that stays costs a repeat of the act; the refusal is what to act on.
         if (index === 0 && !begun.isRepeated && isNothingStored(error))
-          await erase(letter, begun).catch(() => false);
+          await cancel(letter, begun).catch(() => false);
         throw error;
       }
   };
@@ -214,7 +222,7 @@ const createActs = (deps: ClaimsDependencies) => {
     const wasThere = await isThere(letter);
     if (wasThere) await publishAll(letter, begun, messages);
     await deleteMessage(bus, deadLetterStream, letter.sequence);
-    const isOwn = await erase(letter, begun);
+    const isOwn = await end(letter, begun);
     if (!isOwn || (!wasThere && !begun.isRepeated)) throw gone(letter.sequence);
   };
   return { act, isBegun, requireFree };
@@ -226,13 +234,18 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
   const { act, isBegun, requireFree } = createActs(deps);
 
   const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> => {
-    const rows = isReceivedItem(letter)
-      ? await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) })
-      : { part: letter.header.part, bytes: letter.bytes };
+    const begun = await isBegun(letter);
     // One that was begun may be stored, and cannot be purged: it has to come to its end.
-    if (rows.part !== undefined && !(await isBegun(letter)))
-      refuseOutlived(letter, rows.part, await readKeptDays(letter), deps.now());
-    return redriveMessage(letter, rows);
+    const keptDays = begun ? undefined : await readKeptDays(letter);
+    const isReceived = isReceivedItem(letter);
+    const encode = (forGood: boolean) => encodeItem(letter, { isForGood: forGood, isBegun: begun });
+    // Its days are known without new names, which would stay registered after a refusal.
+    const rows =
+      isReceived && (keptDays !== undefined || !isForGood)
+        ? await encode(false)
+        : { part: letter.header.part, bytes: letter.bytes };
+    if (rows.part !== undefined) refuseOutlived(letter, rows.part, keptDays, deps.now());
+    return redriveMessage(letter, isReceived && isForGood ? await encode(true) : rows);
   };
 
   const recordsOf = (id: string, { header }: Letter, rows: readonly OutcomeRow[]): ConfirmedMessage[] =>
@@ -258,10 +271,11 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
    */
   const requireNotPurged = async (letter: Letter, call: BulkCall): Promise<void> => {
     for (const row of purgedRows(letter)) {
-      if (call.isClickhouseAway) return;
+      const now = performance.now();
+      if (now < call.clickhouseAwayUntil) return;
       const known = await readRecord(row, purgedTimeoutMs).catch((error: unknown) => {
         if (!isOfClickhouse(error)) throw error;
-        call.isClickhouseAway = error.code === 'clickhouse_unavailable';
+        if (isAway(error, now)) call.clickhouseAwayUntil = performance.now() + awayMs;
         return undefined;
       });
       if (known === undefined || !(purgedOutcome in known)) continue;
@@ -272,21 +286,20 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
 
   return {
     ...reads,
-    redrive: async (letter, call = alone()) => {
+    redrive: async (letter, call = newCall()) => {
       await requireNotPurged(letter, call);
       const message = await redriveMessageOf(letter, true);
       // Its item leaves the dead letters only once the stream has the message: else a refusal would take it out of the account.
       const records = recordsOf(`rr:${letter.identity}`, letter, unreadRows(letter));
       await act(letter, 'redrive', [message, ...records]);
     },
-    checkRedrive: async (letter, call = alone()) => {
+    checkRedrive: async (letter, call = newCall()) => {
       await requireFree(letter, 'redrive');
       await redriveMessageOf(letter, false);
       await requireNotPurged(letter, call);
     },
     purge: async (letter) => {
-      const rows = await purgeRecords(letter);
-      await act(letter, 'purge', recordsOf(`pg:${letter.identity}`, letter, rows));
+      await act(letter, 'purge', recordsOf(`pg:${letter.identity}`, letter, await purgeRecords(letter)));
     },
     checkPurge: (letter) => requireFree(letter, 'purge'),
   };

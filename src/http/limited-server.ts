@@ -68,6 +68,8 @@ export type LimitedServer = ProtocolAnswers & {
   readonly holdsContinue?: true;
   /** A connection too many takes the place of the oldest that is not kept (see `keepConnection`), as long as there is one. */
   readonly makesRoom?: true;
+  /** A client that ends its side ends its requests: nobody waits for their answers. Without it, they are answered. */
+  readonly endsWithClient?: true;
   /** Requests of one connection without an answer: more end it. */
   readonly openRequestsMax?: number;
   /** Called for each connection that the server refuses or ends, with the reason. */
@@ -269,7 +271,7 @@ const createEndArriving =
  * normal form reaches the listener as one for an unknown path.
  */
 export const createLimitedServer = (owner: LimitedServer, { limits, connections, tls }: Limits): Server => {
-  const { holdsContinue, makesRoom, onEnded: ended = () => {}, onConnections } = owner;
+  const { holdsContinue, makesRoom, endsWithClient, onEnded: ended = () => {}, onConnections } = owner;
   const open = createOpenRequests();
   const { stallTimeoutMs, keptStallTimeoutMs = stallTimeoutMs } = limits;
   const room = createRoom(connections, makesRoom && keptStallTimeoutMs, ended);
@@ -283,7 +285,7 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
   const sockets = followSockets(server, tls);
   server.maxHeadersCount = 0;
   // A client that ends its side after the request has stored something, and waits for the answer.
-  Object.assign(server, { httpAllowHalfOpen: true });
+  Object.assign(server, { httpAllowHalfOpen: endsWithClient !== true });
   server.timeout = stallTimeoutMs;
 
   server.on('connection', (socket: Socket) => {

@@ -1,15 +1,24 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { DiscardPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
-import type { DeadLetterAdmin } from '../../src/dead-letters/admin.ts';
+import { type DeadLetterAdmin, newCall } from '../../src/dead-letters/admin.ts';
 import type { Letter } from '../../src/dead-letters/dead-letter.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { Fault } from '../../src/model/fault.ts';
+import { dayMs } from '../../src/model/time.ts';
+import { droppedOutcome } from '../../src/outcomes/tally.ts';
+import { toFault } from '../../src/stores/clickhouse/faults.ts';
 import { adminOn } from '../support/outcomes/dead-letter-admin.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
+
+const blockPart = {
+  ...{ appId: 1, bizId: 1, day: 0, rows: 1, base: '1', first: 0, last: 0 },
+  ...{ timeMin: '0', timeMax: '0', bytes: 1 },
+};
 
 let engines: TestEngines;
 let buses: Bus[];
@@ -136,17 +145,17 @@ describe('an act on a dead letter that an act of another process has removed sin
   it('ends no claim of an act that began after its own', async () => {
     const letter = await one();
     const { sequence } = letter;
-    // An equal act ends the claim that this one has read, and a third one begins.
+    // An equal act ends the claim that this one has taken over, and a third one begins.
     const late: KvBucket = {
       ...claims,
-      create: async (key, value) => {
-        await claims.create(key, value);
+      update: async (key, value, revision) => {
+        const own = await claims.update(key, value, revision);
         await second.redrive(letter);
-        await claims.create(key, value);
-        throw new Fault('permanent', 'kv_conflict', 'the claim of the equal act was there');
+        await claims.create(key, { action: 'redrive', at: 2 });
+        return own;
       },
-      get: async () => ({ value: { action: 'redrive' }, revision: 1 }),
     };
+    await claims.create(`dead_letter.${sequence}`, { action: 'redrive', at: 1 });
     await expect(adminOn(busOf(0), late).redrive(letter)).rejects.toMatchObject({ code: 'not_found' });
     expect(await claims.get(`dead_letter.${sequence}`)).toBeDefined();
   });
@@ -225,16 +234,92 @@ it('a dry run refuses a letter on which the other act was begun, as the act itse
   await expect(first.checkRedrive(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
 });
 
+const publishingBy = (bus: Bus, publish: Bus['js']['publish']): Bus => {
+  const js: Bus['js'] = Object.create(bus.js, { publish: { value: publish } });
+  return Object.create(bus, { js: { value: js } });
+};
+
+/** A redrive by a process of its own that has its claim and waits before it publishes. */
+const heldRedrive = async (
+  index: number,
+  letter: Letter,
+): Promise<{ goOn(): void; dies(): void; ended: Promise<string> }> => {
+  const reached = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const bus = publishingBy(busOf(index), async (...call) => {
+    reached.resolve();
+    await gate.promise;
+    return busOf(index).js.publish(...call);
+  });
+  const own = await openKvBucket(busOf(index), buckets.system);
+  const ended = adminOn(bus, own)
+    .redrive(letter)
+    .then(
+      () => 'done',
+      (error: unknown) => (error instanceof Fault ? error.code : String(error)),
+    );
+  await reached.promise;
+  return { goOn: gate.resolve, dies: () => gate.reject(new Error('killed')), ended };
+};
+
+// Two operators, or a repeat after a time-out: the message of the one may be stored when NATS refuses that of the other.
+describe('of two redrives of a dead letter at once', () => {
+  it('one that NATS refuses leaves the claim to the other: no purge comes between, and the other has the letter', async () => {
+    const letter = await counted();
+    await fill('METRICS');
+    const refused = await heldRedrive(0, letter);
+    const other = await heldRedrive(1, letter);
+    refused.goOn();
+    expect(await refused.ended).toBe('stream_full');
+    await expect(first.purge(letter)).rejects.toMatchObject({ code: 'dead_letter_busy' });
+    await (await streams()).update('METRICS', { max_bytes: -1 });
+    other.goOn();
+    expect(await other.ended).toBe('done');
+    expect(await messagesIn('METRICS')).toBe(1);
+    expect(await messagesIn('LEDGER')).toBe(0);
+    expect(await messagesIn('DEADLETTER')).toBe(0);
+    expect(await claimOf(letter)).toBeUndefined();
+  });
+
+  it('the one that comes to its end has the letter, where the other fails behind it', async () => {
+    const letter = await counted();
+    const done = await heldRedrive(0, letter);
+    const failing = await heldRedrive(1, letter);
+    done.goOn();
+    expect(await done.ended).toBe('done');
+    expect(await claimOf(letter)).toBeUndefined();
+    failing.dies();
+    expect(await failing.ended).not.toBe('done');
+    expect(await messagesIn('METRICS')).toBe(1);
+    expect(await messagesIn('DEADLETTER')).toBe(0);
+  });
+});
+
+it.each(['redrive', 'purge'] as const)(
+  'a claim that cannot be read refuses its dead letter alone, by its key: a %s of many goes on',
+  async (action) => {
+    const letter = await one();
+    await busOf(0).js.publish(`$KV.${buckets.system}.dead_letter.${letter.sequence}`, 'not JSON');
+    const refusal = {
+      kind: 'permanent',
+      code: 'dead_letter_busy',
+      message: expect.stringContaining(`dead_letter.${letter.sequence} in KV cannot be read`),
+    };
+    const check = action === 'redrive' ? first.checkRedrive(letter) : first.checkPurge(letter);
+    await expect(check).rejects.toMatchObject(refusal);
+    await expect(first[action](letter)).rejects.toMatchObject(refusal);
+    expect(await messagesIn('DEADLETTER')).toBe(1);
+  },
+);
+
 /** The same connection, on which the first publish gets no answer: METRICS is full from then on. */
 const deaf = (bus: Bus): Bus => {
   let calls = 0;
-  const publish: Bus['js']['publish'] = async (...call) => {
+  return publishingBy(bus, async (...call) => {
     if (++calls > 1) return bus.js.publish(...call);
     await fill('METRICS');
     throw new Error('the answer is lost');
-  };
-  const js: Bus['js'] = Object.create(bus.js, { publish: { value: publish } });
-  return Object.create(bus, { js: { value: js } });
+  });
 };
 
 it('a redrive without an answer to its first try keeps its claim where NATS refuses the second: the message may be stored', async () => {
@@ -257,14 +342,14 @@ it('a redrive larger than NATS takes names the limit, and leaves the letter to a
 });
 
 // Ten seconds for each of a hundred thousand letters would be days.
-it('a redrive of many letters waits once for a ClickHouse that does not answer, and only as long as its answer is worth', async () => {
+it('a redrive of many letters waits for a ClickHouse that does not answer only as long as its answer is worth, and again after half a minute', async () => {
   const letters = (await planted(3)).map(recorded);
   const waits: (number | undefined)[] = [];
   const admin = adminOn(busOf(0), claims, async (_key, timeoutMs) => {
     waits.push(timeoutMs);
     throw new Fault('transient', 'clickhouse_unavailable', 'no answer');
   });
-  const call = { isClickhouseAway: false };
+  const call = newCall();
   for (const letter of letters) {
     await admin.checkRedrive(letter, call);
     await admin.redrive(letter, call);
@@ -272,4 +357,47 @@ it('a redrive of many letters waits once for a ClickHouse that does not answer, 
   expect(waits).toEqual([3_000]);
   expect(await messagesIn('METRICS')).toBe(3);
   expect(await messagesIn('DEADLETTER')).toBe(0);
+  expect(call.clickhouseAwayUntil - performance.now()).toBeLessThanOrEqual(30_000);
+  call.clickhouseAwayUntil = performance.now();
+  for (const letter of letters) await admin.checkRedrive(letter, call);
+  expect(waits).toEqual([3_000, 3_000]);
+});
+
+// A purged letter would be stored for one moment in which ClickHouse had too many queries.
+it('a redrive of many letters looks for purged ones also behind an answer of a busy ClickHouse', async () => {
+  const letters = (await planted(2)).map(recorded);
+  let looks = 0;
+  const admin = adminOn(busOf(0), claims, async () => {
+    if (++looks > 1) return { [droppedOutcome('purged_by_operator')]: 1 };
+    throw toFault(
+      new ClickHouseError({
+        message: 'too many queries',
+        code: '202',
+        type: 'TOO_MANY_SIMULTANEOUS_QUERIES',
+      }),
+    );
+  });
+  const call = newCall();
+  const [before, purged] = letters;
+  if (before === undefined || purged === undefined) throw new Error('no dead letters');
+  await admin.redrive(before, call);
+  await expect(admin.redrive(purged, call)).rejects.toMatchObject({ code: 'not_redrivable' });
+  expect(await messagesIn('METRICS')).toBe(1);
+});
+
+// A name lasts for ever, and counts towards the limits of its owner.
+it('a redrive that the retention refuses registers no name', async () => {
+  const letter = await one();
+  const day = Math.floor(Date.now() / dayMs) - 40;
+  const encodings: boolean[] = [];
+  const admin = adminOn(busOf(0), claims, undefined, {
+    encodeItem: async (_letter, { isForGood }) => {
+      encodings.push(isForGood);
+      return { part: { ...blockPart, day }, bytes: letter.bytes };
+    },
+    readKeptDays: async () => 30,
+  });
+  const received = { ...letter, header: { ...letter.header, reason: 'deferred_item_valid' as const } };
+  await expect(admin.redrive(received)).rejects.toMatchObject({ code: 'not_redrivable' });
+  expect(encodings).toEqual([false]);
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BulkCall, DeadLetterAdmin } from '../../dead-letters/admin.ts';
+import { type BulkCall, type DeadLetterAdmin, newCall } from '../../dead-letters/admin.ts';
 import { itemsOf, type Letter } from '../../dead-letters/dead-letter.ts';
 import { Fault } from '../../model/fault.ts';
 import type { bulkAnswer } from '../answers/dead-letters.ts';
@@ -104,7 +104,7 @@ const doEach = async (
   progress.matched(letters.length);
   const matched = letters.length;
   const done: Done = { matched, items: 0, done: 0, failed: [], next_cursor: next, first_cursor: first };
-  const call: BulkCall = { isClickhouseAway: false };
+  const call = newCall();
   for (const letter of letters) {
     // Nobody would learn what became of the others.
     if (caller.aborted) break;

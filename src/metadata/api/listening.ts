@@ -48,6 +48,8 @@ export const createApiServer = (fetch: Parameters<typeof getRequestListener>[0],
       protocolAnswer,
       overloadAnswer,
       makesRoom: true,
+      // A killed client looks the same, and its call on many dead letters would go on where nobody sees it.
+      endsWithClient: true,
       openRequestsMax,
     },
     {

@@ -30,7 +30,7 @@ const everyMs = 1_000;
 const beatEveryMs = 10_000;
 /** An event, as a browser shows no comment to its page: without it a page cannot know a quiet stream from a dead one. */
 const beat = 'event: beat\ndata: {}\n\n';
-/** The server keeps half-closed connections, so only a write shows that a reader has left: its place is for another one. */
+/** Only a write shows that a reader without a goodbye has left: its place is for another one. */
 const quietTicks = 2;
 /** Events that a reader may be behind; then it gets none until it has read some. */
 const behindMax = 4;

@@ -1,13 +1,22 @@
 import type { Bus } from '../../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../../src/bus/kv.ts';
-import { createDeadLetterAdmin, type DeadLetterAdmin } from '../../../src/dead-letters/admin.ts';
+import {
+  createDeadLetterAdmin,
+  type DeadLetterAdmin,
+  type DeadLetterAdminDependencies,
+} from '../../../src/dead-letters/admin.ts';
 import { buckets } from '../../../src/directory/keys.ts';
 import type { ReadRecord } from '../../../src/outcomes/record-reader.ts';
 
 const noRecord: ReadRecord = async () => undefined;
 
 /** The acts on dead letters of a metadata process, by default of one to which no record has come yet. */
-export const adminOn = (bus: Bus, claims: KvBucket, readRecord = noRecord): DeadLetterAdmin =>
+export const adminOn = (
+  bus: Bus,
+  claims: KvBucket,
+  readRecord = noRecord,
+  more: Partial<DeadLetterAdminDependencies> = {},
+): DeadLetterAdmin =>
   createDeadLetterAdmin({
     bus,
     claims,
@@ -16,6 +25,7 @@ export const adminOn = (bus: Bus, claims: KvBucket, readRecord = noRecord): Dead
     readRecord,
     readKeptDays: async () => undefined,
     now: Date.now,
+    ...more,
   });
 
 /** The same on the bucket of the system. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { accountsTable, removedLines } from '../../../src/cli/ledger.ts';
+import { accountsAnswer, accountsTable, emptyOf, removedLines } from '../../../src/cli/ledger.ts';
 
 type Balance = Parameters<typeof accountsTable>[0][number];
 
@@ -44,4 +44,15 @@ it('owners whose rows are gone have at most twenty lines, and one that counts th
     'data id 1500020, metrics: stored: purged since',
     expect.stringMatching(/^rows of 980 more /),
   ]);
+});
+
+// An upgrade begins with the command or with metadata.
+it('an earlier metadata, which names no reason, says of an owner without items, too, since when its account is not known', () => {
+  const earlier = { since: 100, until: 200, items: [], buckets: [], in_flight: [] };
+  const empty = (more: object) => emptyOf({ dataId: 1500001 }, accountsAnswer.parse({ ...earlier, ...more }));
+  expect(empty({ not_known_since: 150 })).toMatchObject({
+    adds_up: null,
+    differences: [{ kind: 'not_known', owners: [1500001], from: 150, until: 200, is_open: true }],
+  });
+  expect(empty({ not_known_since: null })).toMatchObject({ adds_up: true, differences: [] });
 });
