@@ -262,7 +262,7 @@ const heldRedrive = async (
   return { goOn: gate.resolve, dies: () => gate.reject(new Error('killed')), ended };
 };
 
-// Two operators, or a repeat after a time-out: the message of the one may be stored when NATS refuses that of the other.
+// Two operators, or a repeat after a timeout: the message of the one may be stored when NATS refuses that of the other.
 describe('of two redrives of a dead letter at once', () => {
   it('one that NATS refuses leaves the claim to the other: no purge comes between, and the other has the letter', async () => {
     const letter = await counted();

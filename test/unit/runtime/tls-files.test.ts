@@ -243,7 +243,7 @@ describe('a certificate chain', () => {
   });
 
   const crossSigned = (): { root: string; served: (...others: string[]) => string; day: number } => {
-    // These are made later than the time that stands still.
+    // These are made later than the stopped clock.
     vi.setSystemTime(Date.now() + hourMs);
     const own = makeAuthority(folder, 'private root');
     const crossed = crossSign(folder, own, 'private root', other);
