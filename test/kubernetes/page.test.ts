@@ -62,7 +62,9 @@ const page = async (commands: string, timeout = 600_000): Promise<string> => {
     `set -eu\n[ -f variables ] && . ./variables\n${commands}\nset | grep -E '${kept}' >variables || true\n`,
   );
   try {
-    const { stdout } = await run('sh', [script], { cwd: folder, timeout, maxBuffer: 2 ** 26 });
+    // Commands refuse what is no setting of theirs.
+    const env = { ...process.env, TIDEMARK_TEST_CLUSTER: undefined };
+    const { stdout } = await run('sh', [script], { cwd: folder, env, timeout, maxBuffer: 2 ** 26 });
     return stdout;
   } catch (error) {
     const { stdout, stderr } = z.object({ stdout: z.string(), stderr: z.string() }).parse(error);

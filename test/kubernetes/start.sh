@@ -107,6 +107,9 @@ cgroupRoot: /$group
 failCgroupV1: false
 failSwapOn: false
 oomScoreAdj: 0
+# No image can be fetched again, however full the disk is.
+imageGCHighThresholdPercent: 100
+imageGCLowThresholdPercent: 99
 evictionHard: { memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1% }
 featureGates: { KubeletInUserNamespace: true }
 EOF
