@@ -118,7 +118,12 @@ export const openCluster = async (programs: string, say: Say): Promise<Cluster> 
   const close = async (): Promise<void> => {
     first.kill('SIGKILL');
     await gone;
-    removeGroups(group);
+    const isRemoved = (): boolean => {
+      removeGroups(group);
+      return !hierarchies().some((hierarchy) => existsSync(join(hierarchy, group)));
+    };
+    // The last processes are reaped a moment later.
+    await waitFor('its control groups are empty', 20_000, isRemoved);
     rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
   };
   try {
