@@ -65,8 +65,9 @@ const holdRoom = async (): Promise<() => void> => {
   connection.send('POST /v2/push/ HTTP/1.1\r\nHost: a\r\nContent-Length: 16000000\r\n\r\n');
   const piece = Buffer.alloc(8_000, ' ');
   const timer = setInterval(() => connection.send(piece), 50);
-  await waitFor('the room to be held', 60_000, async () =>
-    /^tidemark_ingress_bytes_in_flight\{.*\} [1-9]/m.test((await stack.ingress[0]?.metrics()) ?? ''),
+  // The rows take all but 27 KB of the room.
+  await waitFor('100 KB of the room to be held', 60_000, async () =>
+    /^tidemark_ingress_bytes_in_flight\{.*\} [1-9]\d{5}/m.test((await stack.ingress[0]?.metrics()) ?? ''),
   );
   return () => {
     clearInterval(timer);
