@@ -205,7 +205,9 @@ describe('the page, from an empty cluster', () => {
     await producer.more(5);
     await stopSending(producer);
     await isStoredOnce();
-    expect(await page(blockOf('6. Start', 2))).toContain(`data id ${dataId}`);
+    // The books come a few seconds behind the rows.
+    const ledger = (): Promise<string> => page(blockOf('6. Start', 2));
+    await expect.poll(ledger, { timeout: 60_000, interval: 1_000 }).toContain(`data id ${dataId}`);
   });
 });
 
