@@ -89,8 +89,7 @@ const printActivity = (shown: Activity, day: Day | undefined): void => {
   const { state, last_request: last, refusals, minutes, limits, not_known_since: since } = shown;
   const total = (name: keyof Activity['minutes'][number]): string =>
     String(minutes.reduce((sum, minute) => sum + minute[name], 0));
-  const removed = day?.removed ?? [];
-  const gone = new Set(removed.map((each) => removedText(removed, each)));
+  const gone = new Set(day?.removed.map(removedText));
   printFields([
     ['state', state],
     ['last request', second(last?.at)],

@@ -44,15 +44,12 @@ export const accountsAnswer = balancesAnswer.extend({
 type Removed = z.output<typeof accountsAnswer>['removed'][number];
 type OfOwner = Pick<Removed, 'pipeline' | 'data_id' | 'app_id'>;
 
-/** What is gone of the rows that were stored of an owner, as the end of a phrase; empty where nothing is. */
-export const removedText = (removed: readonly Removed[], { pipeline, data_id, app_id }: OfOwner): string => {
-  const found = removed.find(
-    (each) => each.pipeline === pipeline && each.data_id === data_id && each.app_id === app_id,
-  );
-  if (found === undefined) return '';
-  if (found.purged) return 'purged since';
-  return `rows of days before ${found.expired_before} may have expired since`;
-};
+/** What is gone of the rows that were stored of an owner, as the end of a phrase. */
+export const removedText = ({ purged, expired_before: before }: Removed): string =>
+  purged ? 'purged since' : `rows of days before ${before} may have expired since`;
+
+const isOfOne = (one: OfOwner, other: OfOwner): boolean =>
+  one.pipeline === other.pipeline && one.data_id === other.data_id && one.app_id === other.app_id;
 
 type Answer = z.output<typeof accountsAnswer>;
 type Balance = z.output<typeof balanceSchema>;
@@ -112,16 +109,14 @@ const windowText = ({ since, until }: Answer): string => `from ${timeText(since)
 
 const printOne = (balance: Balance, names: readonly Pipeline[], answer: Answer): void => {
   const isApplication = isOfApplications(balance.pipeline);
+  const gone = answer.removed.filter((each) => isOfOne(each, balance));
   printFields([
     [isApplication ? 'application' : 'data id', String(balance.data_id || balance.app_id)],
     ['pipeline', names.join(', ')],
     ['from', timeText(answer.since)],
     ['until', timeText(answer.until)],
     ['received', balance.received],
-    [
-      'stored',
-      [balance.stored, removedText(answer.removed, balance)].filter((part) => part !== '').join(', '),
-    ],
+    ['stored', [balance.stored, ...gone.map(removedText)].join(', ')],
     ['dropped', droppedText(balance)],
     ['dead-lettered', balance.dead_lettered],
     ['adds up', verdict(balance)],
@@ -221,7 +216,7 @@ export const removedLines = (removed: readonly Removed[]): string[] => {
   return [
     ...removed
       .slice(0, removedLinesMax)
-      .map((each) => `${ownerText(each)}, ${each.pipeline}: stored: ${removedText([each], each)}`),
+      .map((each) => `${ownerText(each)}, ${each.pipeline}: stored: ${removedText(each)}`),
     ...(left > 0
       ? [`rows of ${left} more are gone or may be: see them with --json, or one with --data-id or --app-id`]
       : []),

@@ -57,9 +57,9 @@ const invalidText = (what: string, { fromMs, untilMs }: Validity): string | unde
 /** Why clients that check the certificate refuse it now; undefined while it is valid. */
 const whyInvalid = ({ own }: ServedCertificate): string | undefined => invalidText('the certificate', own);
 
-/** Why some clients may refuse it: others know a root, or have an issuer of their own, and need none of the file. */
-const whyDoubtful = ({ chain }: ServedCertificate): string | undefined =>
-  invalidText('an issuer in its file', chain);
+/** Why some clients may refuse a valid one: others know a root, or have an issuer of their own, and need none of the file. */
+const whyDoubtful = (served: ServedCertificate): string | undefined =>
+  whyInvalid(served) === undefined ? invalidText('an issuer in its file', served.chain) : undefined;
 
 /** In log lines: the log writes equal lines once, and two certificates may end on one day. */
 const nameOf = ({ subject, serial }: ServedCertificate) => ({ subject, serial });
@@ -120,7 +120,7 @@ export const requireTlsFiles = (paths: TlsPaths | undefined, say: (warning: stri
   const { served } = readFirst(paths);
   const [why, doubt] = [whyInvalid(served), whyDoubtful(served)];
   if (why !== undefined) say(`${paths.settings}_CERT_FILE: ${why}; clients that check it refuse it`);
-  else if (doubt !== undefined) say(`${paths.settings}_CERT_FILE: ${doubt}; some clients may refuse it`);
+  if (doubt !== undefined) say(`${paths.settings}_CERT_FILE: ${doubt}; some clients may refuse it`);
 };
 
 /** Shows a certificate that came into use in the metric, and one that some clients may refuse in the log. */
@@ -128,7 +128,7 @@ const showIn =
   (metrics: TlsMetrics, log: Log) =>
   (served: ServedCertificate): void => {
     metrics.tlsExpiry.set(Math.floor(served.chain.untilMs / 1000));
-    const doubt = whyInvalid(served) === undefined ? whyDoubtful(served) : undefined;
+    const doubt = whyDoubtful(served);
     if (doubt !== undefined)
       log.warn({ error: doubt, ...nameOf(served) }, 'some clients may refuse the certificate in use');
   };

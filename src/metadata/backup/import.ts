@@ -263,27 +263,16 @@ const tablesAtOnce = 8;
 
 /** Creates the tables of all data ids that are not purged, with the retention of their policies. */
 const makeTables = async (tables: QuestdbTables, backup: Backup): Promise<void> => {
-  const left = Iterator.from(Object.entries(backup.result_tables));
-  let hasFailed = false;
-  const makeNext = async (): Promise<void> => {
-    for (const [id, table] of left) {
-      if (backup.purges[id] !== undefined) continue;
+  const wanted = Object.entries(backup.result_tables).filter(([id]) => backup.purges[id] === undefined);
+  for (let first = 0; first < wanted.length; first += tablesAtOnce) {
+    const some = wanted.slice(first, first + tablesAtOnce).map(([id, table]) => {
       const layout = backup.time_series_groups[id]?.is_split_measurement ? 'narrow' : 'wide';
-      const ttlDays = retentionDaysOf(backup.source_policies[id]);
-      await tables.createTable(layout, table.table_id, ttlDays);
-      if (hasFailed) return;
-    }
-  };
-  const noteFailure = (error: unknown): never => {
-    hasFailed = true;
-    throw error;
-  };
-  // None goes on behind an answer that the import has failed.
-  const ends = await Promise.allSettled(
-    Array.from({ length: tablesAtOnce }, () => makeNext().catch(noteFailure)),
-  );
-  const failed = ends.find((end) => end.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+      return tables.createTable(layout, table.table_id, retentionDaysOf(backup.source_policies[id]));
+    });
+    // None goes on behind an answer that the import has failed.
+    const failed = (await Promise.allSettled(some)).find((end) => end.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
 };
 
 /** Which records are to be created, and which texts name others that are there. */

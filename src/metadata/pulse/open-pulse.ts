@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../../bus/connection.ts';
+import { inTime } from '../../bus/in-time.ts';
 import { listen } from '../../bus/listen.ts';
 import { startPulse } from '../../bus/pulse-publisher.ts';
 import { readServerTimeMs } from '../../bus/stream-state.ts';
@@ -89,12 +89,8 @@ const follow = (bus: Bus, processes: Processes, log: Log): { stop(): void } => {
 /** What the clock of NATS says; undefined where it does not answer soon: the line does not wait for it. */
 const natsTime = async (bus: Bus, stream: string): Promise<number | undefined> => {
   if (!bus.connected) return undefined;
-  const ended = new AbortController();
-  const late = delay(natsTimeMs, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
-  const read = readServerTimeMs(bus, stream).catch(() => undefined);
-  const time = await Promise.race([read, late]);
-  ended.abort();
-  return time;
+  const read = readServerTimeMs(bus, stream);
+  return inTime('the clock of NATS', read, performance.now() + natsTimeMs).catch(() => undefined);
 };
 
 const storesOf = ({ instances, watch }: Pick<PulseReadsOptions, 'instances' | 'watch'>): LineStore[] => {
