@@ -1,12 +1,21 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { logInByLink, useBrowser } from '../support/console/browser.ts';
-import { startLiveProxy } from '../support/console/live-proxy.ts';
+import { type LiveProxy, startLiveProxy } from '../support/console/live-proxy.ts';
 
 const browser = useBrowser();
 
 const isSaid = (page: Page, words: string): Promise<void> =>
   page.getByRole('banner').getByText(words, { exact: true }).waitFor();
+
+/** A page that reads its stream over this proxy, and whose clock the test moves. */
+const livePage = async ({ origin }: LiveProxy): Promise<Page> => {
+  const page = await browser.page({ origin });
+  await page.clock.install();
+  await logInByLink(page);
+  await isSaid(page, 'Live');
+  return page;
+};
 
 it('seven tabs share one live stream, and another tab reads it when the one that did is closed', async () => {
   const proxy = await startLiveProxy();
@@ -41,10 +50,7 @@ it('a page says that the stream is lost, and takes it up again', async () => {
 
 it('a page says within half a minute that nothing comes any more, also in a tab that another reads for, and opens the stream again', async () => {
   const proxy = await startLiveProxy();
-  const page = await browser.page({ origin: proxy.origin });
-  await page.clock.install();
-  await logInByLink(page);
-  await isSaid(page, 'Live');
+  const page = await livePage(proxy);
   const other = await browser.tab(page);
   await other.goto('/console/');
   await isSaid(other, 'Live');
@@ -65,10 +71,7 @@ it('a page says within half a minute that nothing comes any more, also in a tab 
 it('a page of a server that sends no beat takes silence for an open stream', async () => {
   const proxy = await startLiveProxy();
   proxy.beats = false;
-  const page = await browser.page({ origin: proxy.origin });
-  await page.clock.install();
-  await logInByLink(page);
-  await isSaid(page, 'Live');
+  const page = await livePage(proxy);
   proxy.isSilent = true;
   proxy.answer = 'silence';
   await page.clock.runFor(60_000);
@@ -99,10 +102,7 @@ it('a tab that was hidden for half a minute reads nothing, and begins again when
   const proxy = await startLiveProxy();
   // The clock of the page goes on by half a minute at once, without events meanwhile.
   proxy.beats = false;
-  const page = await browser.page({ origin: proxy.origin });
-  await page.clock.install();
-  await logInByLink(page);
-  await isSaid(page, 'Live');
+  const page = await livePage(proxy);
   const show = (hidden: boolean) =>
     page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${hidden} });
       document.dispatchEvent(new Event('visibilitychange'));`);
@@ -119,10 +119,7 @@ it('a tab that was opened in the background reads nothing after half a minute', 
   const proxy = await startLiveProxy();
   // The clock of the page goes on by half a minute at once, without events meanwhile.
   proxy.beats = false;
-  const page = await browser.page({ origin: proxy.origin });
-  await page.clock.install();
-  await logInByLink(page);
-  await isSaid(page, 'Live');
+  const page = await livePage(proxy);
   await page.addInitScript("Object.defineProperty(document, 'hidden', { get: () => true })");
   await page.reload();
   await isSaid(page, 'Live');

@@ -2,17 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { composeCommand } from '../support/containers/compose-program.ts';
 import { openDockerEngine } from '../support/containers/docker-engine.ts';
+import { sayWithTime } from '../support/containers/say.ts';
 import { prepareImages } from '../support/containers/stand-ins.ts';
 
 /**
  * `make test-containers`: finds or starts a Docker engine, prepares the images, and runs the tests that need both. What it
  * started has ended when it ends, however that comes.
  */
-const startedAt = performance.now();
-const say = (line: string): void => {
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-  process.stdout.write(`[${seconds.padStart(4)} s] ${line}\n`);
-};
+const say = sayWithTime();
 
 const engine = await openDockerEngine(say);
 let tests: ChildProcess | undefined;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { docker } from '../support/containers/docker.ts';
 import { openDockerEngine } from '../support/containers/docker-engine.ts';
+import { sayWithTime } from '../support/containers/say.ts';
 import { officialImages, prepareImages, tagOf } from '../support/containers/stand-ins.ts';
 import { type Cluster, clusterPrograms, openCluster } from '../support/kubernetes/cluster.ts';
 import { image, laterTag, presentTag } from '../support/kubernetes/page.ts';
@@ -16,11 +17,7 @@ const run = promisify(execFile);
  * `make test-kubernetes`: builds Kubernetes, starts a cluster of one node on this machine, gives it the images, and runs the
  * tests inside of its network. What it started has ended when it ends, however that comes.
  */
-const startedAt = performance.now();
-const say = (line: string): void => {
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-  process.stdout.write(`[${seconds.padStart(4)} s] ${line}\n`);
-};
+const say = sayWithTime();
 
 /** An image that is one program. */
 const buildProgramImage = async (programs: string, name: string): Promise<void> => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildGoTools } from '../clients/builds.ts';
-import type { Say } from './docker-engine.ts';
+import type { Say } from './say.ts';
 
 const run = promisify(execFile);
 

@@ -6,11 +6,9 @@ import { promisify } from 'node:util';
 import { filesMax } from '../../../src/embedded/open-files.ts';
 import { waitFor } from '../wait.ts';
 import { answers } from './docker.ts';
+import type { Say } from './say.ts';
 
 const run = promisify(execFile);
-
-/** Receives one line for each step. */
-export type Say = (line: string) => void;
 
 /** A Docker engine for the tests. */
 export type DockerEngine = {

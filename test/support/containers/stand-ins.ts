@@ -10,7 +10,7 @@ import { built, nicely } from '../clients/builds.ts';
 import { service } from '../deploy/compose.ts';
 import { nodeImage } from '../deploy/dockerfile.ts';
 import { docker } from './docker.ts';
-import type { Say } from './docker-engine.ts';
+import type { Say } from './say.ts';
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, '../../..');

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { built, nicely } from '../clients/builds.ts';
-import { installPackages, removeGroups, type Say } from '../containers/docker-engine.ts';
+import { installPackages, removeGroups } from '../containers/docker-engine.ts';
+import type { Say } from '../containers/say.ts';
 import { waitFor } from '../wait.ts';
 
 const run = promisify(execFile);
