@@ -206,11 +206,14 @@ const startMetadata = async (
     valuesMax: settings.metadata.dimensionValuesMax,
   });
   work.add('bound of dimensions', () => bound.stop());
-  const { account, watch, disk } = openWatches(given, state, metrics, ready, work);
+  const { account, watch, upkeep, disk } = openWatches(given, state, metrics, ready, work);
   const accountState = () => account.state;
   const ofSystem = () => systemOwners(records);
   const pulse = openPulse(
-    { ...given, ...state, readiness, instances: questdb, watch, accountState, systemOwners: ofSystem },
+    {
+      ...{ ...given, ...state, readiness, instances: questdb, watch, upkeep, accountState },
+      systemOwners: ofSystem,
+    },
     work,
   );
 

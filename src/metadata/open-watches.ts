@@ -15,7 +15,7 @@ import { startDiskWatch } from './disk/disk-watch.ts';
 import { createInspected, type Inspected } from './inspect/inspected.ts';
 import type { Given, openState, Ready } from './open-state.ts';
 import type { Services } from './role-api.ts';
-import { startUpkeep } from './upkeep.ts';
+import { startUpkeep, type Upkeep } from './upkeep.ts';
 import { startWatch, type Watch } from './watch.ts';
 
 /** What the watch and the account look at. */
@@ -28,7 +28,7 @@ export const openWatches = (
   metrics: MetadataMetrics,
   ready: Ready,
   work: Parts,
-): { account: Account; watch: Watch; disk: DiskReads } => {
+): { account: Account; watch: Watch; upkeep: Upkeep; disk: DiskReads } => {
   const { registry } = metrics;
   let isRead = false;
   void records.ready.then(() => {
@@ -70,7 +70,7 @@ export const openWatches = (
   });
   const diskWatch = startDiskWatch({ disk, ready: records.ready, metrics: upkeepMetrics });
   work.add('forecasts of the disks', () => diskWatch.stop());
-  return { account, watch, disk };
+  return { account, watch, upkeep, disk };
 };
 
 /** What the API shows beside the records, and the sessions of those who look at it. */

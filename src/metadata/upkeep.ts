@@ -9,7 +9,7 @@ import { questdbPart } from '../model/instances.ts';
 import { nowSeconds } from '../model/time.ts';
 import { type Rounds, startRounds } from '../runtime/rounds.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { readFullestDisk } from '../stores/clickhouse/disks.ts';
+import { type DiskSpace, readFullestDisk } from '../stores/clickhouse/disks.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { UpkeepMetrics } from '../telemetry/upkeep-metrics.ts';
 import type { PlacedInstance } from './tables/placement.ts';
@@ -30,6 +30,14 @@ export type UpkeepDeps = {
 
 const everyMs = 15_000;
 
+type Disks = Map<string, DiskSpace>;
+
+/** The looks, and what the last one saw. */
+export type Upkeep = Pick<Rounds, 'stop'> & {
+  /** The space of the disk of the data folder (`data`) and of the fullest one of ClickHouse (`clickhouse`), where it is known. */
+  readonly disks: ReadonlyMap<string, DiskSpace>;
+};
+
 /** A figure that cannot be read is absent, so that no panel shows an old one as of now. */
 const lookAtClocks = async ({ bus, stream, instances, clickhouse, metrics }: UpkeepDeps): Promise<void> => {
   const clocks: [engine: string, read: () => Promise<number>][] = [
@@ -48,14 +56,16 @@ const lookAtClocks = async ({ bus, stream, instances, clickhouse, metrics }: Upk
   }
 };
 
-const lookAtDisks = async ({ clickhouse, dataFolder, metrics }: UpkeepDeps): Promise<void> => {
+const lookAtDisks = async ({ clickhouse, dataFolder, metrics }: UpkeepDeps, disks: Disks): Promise<void> => {
   const show = (disk: string, freeBytes: number, totalBytes: number): void => {
     metrics.diskFreeBytes.set({ disk }, freeBytes);
     metrics.diskBytes.set({ disk }, totalBytes);
+    disks.set(disk, { freeBytes, totalBytes });
   };
   const hide = (disk: string): void => {
     metrics.diskFreeBytes.remove({ disk });
     metrics.diskBytes.remove({ disk });
+    disks.delete(disk);
   };
   await statfs(dataFolder).then(
     ({ bavail, blocks, bsize }) => show('data', bavail * bsize, blocks * bsize),
@@ -94,11 +104,14 @@ export const lookAtBackup = async ({
 };
 
 /** Looks at clocks, disks, tokens and the last backup until it is stopped; one that fails hides none of the others. */
-export const startUpkeep = (deps: UpkeepDeps): Rounds =>
-  startRounds(async () => {
+export const startUpkeep = (deps: UpkeepDeps): Upkeep => {
+  const disks: Disks = new Map();
+  const rounds = startRounds(async () => {
     for (const look of [lookAtBackup, lookAtTokens, lookAtDisks, lookAtClocks])
-      await look(deps).catch((error: unknown) =>
+      await look(deps, disks).catch((error: unknown) =>
         deps.log.debug({ error: errorText(error) }, 'a figure of the upkeep was not read'),
       );
     return everyMs;
   });
+  return { disks, stop: () => rounds.stop() };
+};

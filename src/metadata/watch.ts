@@ -2,7 +2,7 @@ import type { Bus } from '../bus/connection.ts';
 import { isConsumerMissing, isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
 import { errorText } from '../model/fault.ts';
-import { startRounds } from '../runtime/rounds.ts';
+import { type Rounds, startRounds } from '../runtime/rounds.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
@@ -87,7 +87,8 @@ const retryMs = 5_000;
 
 /**
  * Looks until it is stopped. After a failed read the last figures stay, those of streams for a minute, the others for ten, and at most
- * for about twenty where looks end without an answer, after which it rests longer; the time of the last success shows their age.
+ * for about twenty where looks end without an answer, after which it rests longer, until ClickHouse answers again; the time of the
+ * last success shows their age.
  */
 export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;
@@ -95,6 +96,14 @@ export const startWatch = (deps: WatchDeps): Watch => {
   const streams = createStreamLook({ ...deps, health: (stream) => healthOf(deps, stream), elapsed });
   const figures = createStoreFigures({ ...deps, elapsed });
   let clickhouseProblem: string | undefined;
+  const failed = new Set<string>();
+  const rounds = new Map<string, Rounds>();
+
+  /** A look that hung rests for minutes: it need not once the store is back. */
+  const clickhouseAnswered = (): void => {
+    if (clickhouseProblem) for (const what of failed) rounds.get(what)?.wake();
+    clickhouseProblem = '';
+  };
 
   const lookOnce = async ({ what, everyMs, shareMax, share = shareMax, look }: WatchedLook) => {
     const startedAt = performance.now();
@@ -102,9 +111,11 @@ export const startWatch = (deps: WatchDeps): Watch => {
     try {
       await look(deps, streams, figures);
       metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
-      if (what === 'clickhouse') clickhouseProblem = '';
+      failed.delete(what);
+      if (what === 'clickhouse') clickhouseAnswered();
     } catch (error) {
       pauseMs = retryMs;
+      failed.add(what);
       if (what === 'clickhouse') clickhouseProblem = errorText(error);
       log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');
     }
@@ -112,13 +123,17 @@ export const startWatch = (deps: WatchDeps): Watch => {
     return Math.max(pauseMs, tookMs / shareMax, Math.min(tookMs / share, youngMsMax));
   };
   for (const { what } of looks) metrics.lastSuccess.set({ what }, 0);
-  const rounds = looks.map((each) => startRounds(() => lookOnce(each)));
+  for (const each of looks)
+    rounds.set(
+      each.what,
+      startRounds(() => lookOnce(each)),
+    );
   return {
     missing: streams.missing,
     trends: streams.trends,
     clickhouseProblem: () => clickhouseProblem,
     stop: async () => {
-      await Promise.all(rounds.map((each) => each.stop()));
+      await Promise.all([...rounds.values()].map((each) => each.stop()));
     },
   };
 };

@@ -1,5 +1,6 @@
 import { ofInstance } from '../../config/instance-streams.ts';
 import { applicationPipelines, byPipeline, pipelines, signals } from '../../model/signals.ts';
+import type { DiskSpace } from '../../stores/clickhouse/disks.ts';
 import type { PipelinePulse } from '../../telemetry/pulse.ts';
 import type { Line, LineProcess, LineStore, LineStream } from '../answers/line.ts';
 import { shownDifference } from '../api/shown-account.ts';
@@ -30,6 +31,8 @@ export type LineSources = {
   readonly isFull: boolean;
   readonly streams: readonly SeenStream[];
   readonly stores: readonly LineStore[];
+  /** The space of the disks that metadata knows, by name. */
+  readonly disks: ReadonlyMap<string, DiskSpace>;
   /** Names of the QuestDB instances, the first one `default`. */
   readonly instances: readonly string[];
   readonly account: HourAccount | undefined;

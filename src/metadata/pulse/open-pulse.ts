@@ -15,6 +15,7 @@ import { pulseSubjects } from '../../telemetry/pulse.ts';
 import { createMetadataFigures } from '../../telemetry/pulse-figures.ts';
 import type { AccountState } from '../account/account-watch.ts';
 import type { Line, LineStore, ProcessWithSeries } from '../answers/line.ts';
+import type { Upkeep } from '../upkeep.ts';
 import type { Watch } from '../watch.ts';
 import { type Acts, createActs, shownActs } from './acts.ts';
 import { createHourAccount } from './hour-account.ts';
@@ -41,6 +42,7 @@ export type PulseReadsOptions = {
   /** The QuestDB instances, each with why it does not answer. */
   readonly instances: readonly { readonly name: string; why(): string | undefined }[];
   readonly watch: Pick<Watch, 'missing' | 'trends' | 'clickhouseProblem'>;
+  readonly upkeep: Pick<Upkeep, 'disks'>;
   readonly accountState: () => AccountState;
   readonly systemOwners: () => SystemOwners;
   readonly metrics: Pick<MetadataMetrics, 'requests' | 'pulsesIgnored'>;
@@ -164,6 +166,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
         trend: watch.trends.of(name),
       })),
       stores: storesOf(options),
+      disks: options.upkeep.disks,
       instances: instances.map(({ name }) => name),
       account: read.account,
       accountWhy: read.why,

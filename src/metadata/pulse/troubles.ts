@@ -1,4 +1,5 @@
 import { counted } from '../../model/counted.ts';
+import type { DiskSpace } from '../../stores/clickhouse/disks.ts';
 import { type PulseRole, pulseRoles } from '../../telemetry/pulse.ts';
 import type { Line, LineStore, LineStream, Trouble } from '../answers/line.ts';
 import type { HourAccount } from './hour-account.ts';
@@ -42,6 +43,10 @@ export const troubleKinds = {
   ),
   no_workers: page('TidemarkNoWorkers', 'Start transfer.'),
   store_away: page('TidemarkWritesFail', 'Repair the store; its rows wait in the stream.'),
+  disk_full: page(
+    'TidemarkDiskFull',
+    'Make room or enlarge the volume, then docs/stores-in-trouble.md; items wait in the streams.',
+  ),
   table_suspended: page(
     'TidemarkTableSuspended',
     'Free disk space if it is full, then ALTER TABLE … RESUME WAL.',
@@ -100,6 +105,7 @@ const bounds = {
   loopMs: 500,
   notKnownMs: 300_000,
   clockMs: 5_000,
+  diskFreeShare: 0.05,
 };
 
 type TroubleCode = keyof typeof troubleKinds;
@@ -337,6 +343,18 @@ const accountTroubles = (
   return unread;
 };
 
+const diskTroubles = (disks: ReadonlyMap<string, DiskSpace>): Trouble[] =>
+  [...disks].flatMap(([disk, { freeBytes, totalBytes }]) =>
+    freeBytes < bounds.diskFreeShare * totalBytes
+      ? [
+          trouble(
+            'disk_full',
+            `disk ${disk}: ${Math.floor((1_000 * freeBytes) / totalBytes) / 10} % of it is free`,
+          ),
+        ]
+      : [],
+  );
+
 /** All that is wrong, the most urgent first. */
 export const troublesOf = (sources: {
   readonly nowMs: number;
@@ -346,6 +364,7 @@ export const troublesOf = (sources: {
   readonly processes: readonly SeenProcess[];
   readonly streams: readonly LineStream[];
   readonly stores: readonly LineStore[];
+  readonly disks: ReadonlyMap<string, DiskSpace>;
   readonly totals: Line['totals'];
   readonly account: HourAccount | undefined;
   readonly notKnownSince: number | undefined;
@@ -363,6 +382,7 @@ export const troublesOf = (sources: {
     ...clockTroubles(there, sources.natsMs),
     ...tableTroubles(there),
     ...streamTroubles(streams, totals.dead_lettered_items_per_second),
+    ...diskTroubles(sources.disks),
     ...storeTroubles(stores, there),
   ]
     .toSorted((left, right) => codes.indexOf(left.code) - codes.indexOf(right.code))

@@ -28,3 +28,25 @@ it('rounds go on with the rests that they ask for, and their stop ends the rest 
   await stopped;
   expect([isEnded, rounds]).toEqual([true, 1]);
 });
+
+it('a wake ends the rest, not the round, and goes by while none rests', async () => {
+  let begun = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const rounds = startRounds(async () => {
+    begun++;
+    if (begun === 2) await promise;
+    return 3_600_000;
+  });
+  await expect.poll(() => begun).toBe(1);
+  await expect
+    .poll(() => {
+      if (begun === 1) rounds.wake();
+      return begun;
+    })
+    .toBe(2);
+  rounds.wake();
+  expect(begun).toBe(2);
+  resolve();
+  await rounds.stop();
+  expect(begun).toBe(2);
+});

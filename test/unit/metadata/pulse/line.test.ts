@@ -50,6 +50,7 @@ const well: LineSources = {
     { store: 'questdb', instance: 'default', ready: true, why: null },
     { store: 'clickhouse', instance: 'default', ready: true, why: null },
   ],
+  disks: new Map([['data', { freeBytes: 50, totalBytes: 1_000 }]]),
   instances: ['default'],
   account: undefined,
   accountWhy: undefined,
@@ -239,6 +240,11 @@ describe('the troubles', () => {
       'rows that a store refuses to read',
       { account: { ...hourAccount, addsUp: null, unreadOwners: 1 } },
       ['rows_unread'],
+    ],
+    [
+      'a disk with less than 5 % free',
+      { disks: new Map([['data', { freeBytes: 49, totalBytes: 1_000 }]]) },
+      ['disk_full'],
     ],
     ['an account that is not known', { notKnownSince: 1_799_999_000_000 }, ['account_not_known']],
   ])('name %s', (_, changes, codes) => {
