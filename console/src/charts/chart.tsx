@@ -1,3 +1,4 @@
+import { Button } from '../parts/button.tsx';
 import { TableButton } from './table-button.tsx';
 import './charts.css';
 import type { ComponentChildren } from 'preact';
@@ -46,9 +47,9 @@ const Legend = ({ series, hidden, onToggle, figure }: LegendProps) => (
   <ul class="legend">
     {series.map((each) => (
       <li key={each.key}>
-        <button type="button" aria-pressed={!hidden.has(each.key)} onClick={() => onToggle(each.key)}>
+        <Button aria-pressed={!hidden.has(each.key)} onClick={() => onToggle(each.key)}>
           <Swatch mark={each.mark} /> <bdi>{each.label}</bdi> <span class="figure">{figure(each)}</span>
-        </button>
+        </Button>
       </li>
     ))}
   </ul>

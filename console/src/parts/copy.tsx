@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { announce } from '../shell/announce.tsx';
+import { Button } from './button.tsx';
 import { MarkedCode } from './hostile.tsx';
 
 /** Copies a text. Without a clipboard (plain HTTP elsewhere than on this machine) it says so. */
@@ -16,14 +17,9 @@ export const Copy = ({ text, label = 'Copy', what }: { text: string; label?: str
     timer.current = setTimeout(() => setDone(undefined), 2000);
   };
   return (
-    <button
-      type="button"
-      class="copy"
-      aria-label={what === undefined ? undefined : `${label} ${what}`}
-      onClick={copy}
-    >
+    <Button class="copy" aria-label={what === undefined ? undefined : `${label} ${what}`} onClick={copy}>
       {done ?? label}
-    </button>
+    </Button>
   );
 };
 

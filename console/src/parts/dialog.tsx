@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.ts';
 import { useAct } from '../api/use.ts';
+import { Button } from './button.tsx';
 import { Failed } from './states.tsx';
 
 type DialogProps = { title: string; onClose: () => void; isHeld?: boolean; children: ComponentChildren };
@@ -72,9 +73,9 @@ export const ActDialog = ({ title, verb, act, onClose, isDanger, isBlocked, chil
           >
             {isRunning ? `${verb} …` : verb}
           </button>
-          <button type="button" disabled={isRunning} onClick={onClose}>
+          <Button disabled={isRunning} onClick={onClose}>
             Cancel
-          </button>
+          </Button>
         </p>
       </form>
     </Dialog>

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { setQuery, useQueryState } from '../shell/router.ts';
+import { Button } from './button.tsx';
 
 // Filters and pages of a list, kept in the address. A filter that changes goes back to the first page.
 
@@ -141,19 +142,19 @@ export const Pager = ({ next }: { next: string | null | undefined }) => {
   const go = (to: string | undefined): void => setQuery({ cursor: to }, { replace: false });
   return (
     <p class="row">
-      <button type="button" disabled={cursor === ''} onClick={() => go(undefined)}>
+      <Button disabled={cursor === ''} onClick={() => go(undefined)}>
         First page
-      </button>
-      <button type="button" disabled={kept.current === undefined} onClick={() => go(kept.current)}>
+      </Button>
+      <Button disabled={kept.current === undefined} onClick={() => go(kept.current)}>
         Next page
-      </button>
+      </Button>
     </p>
   );
 };
 
 /** A condition that a press removes. */
 export const Chip = ({ words, onRemove }: { words: string; onRemove: () => void }) => (
-  <button type="button" class="chip" aria-label={`Remove the filter ${words}`} onClick={onRemove}>
+  <Button class="chip" aria-label={`Remove the filter ${words}`} onClick={onRemove}>
     <bdi>{words}</bdi> ✕
-  </button>
+  </Button>
 );

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { Button } from './button.tsx';
 import { wholeText } from './figures.ts';
 import { type Mark, markOf } from './plain-text.ts';
 
@@ -60,9 +61,9 @@ export const Hostile = ({ text, max = charactersMax }: { text: string; max?: num
         )}
       </bdi>
       {isCut && (
-        <button type="button" class="more" onClick={() => setIsWhole(true)}>
+        <Button class="more" onClick={() => setIsWhole(true)}>
           … more ({wholeText(text.length - max)})
-        </button>
+        </Button>
       )}
     </span>
   );

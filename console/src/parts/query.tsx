@@ -4,6 +4,7 @@ import { ApiError } from '../api/client.ts';
 import { type Resource, useLoad } from '../api/use.ts';
 import { useQueryState } from '../shell/router.ts';
 import { useSession } from '../shell/session.ts';
+import { Button } from './button.tsx';
 import { Code } from './copy.tsx';
 import { numberText } from './format.tsx';
 import { Failed } from './states.tsx';
@@ -42,10 +43,7 @@ export const Queried = <T,>({ of, children }: QueriedProps<T>) => {
   if (of.isLoading)
     return (
       <p class="state row" role="status">
-        The query runs …
-        <button type="button" onClick={of.cancel}>
-          Cancel
-        </button>
+        The query runs …<Button onClick={of.cancel}>Cancel</Button>
       </p>
     );
   if (of.error !== undefined) return <Failed error={of.error} onRetry={of.reload} />;
@@ -77,12 +75,10 @@ export const Ran = ({ of, onAgain, store, label = 'Query' }: RanProps) => {
     <section class="ran" aria-label={label}>
       <p class="row quiet">
         {numberText(of.elapsed_ms)} ms{of.rows_read !== null && `, ${numberText(of.rows_read)} rows read`}
-        <button type="button" onClick={onAgain}>
-          Run again
-        </button>
-        <button type="button" aria-expanded={open === '1'} onClick={() => setOpen(open === '1' ? '' : '1')}>
+        <Button onClick={onAgain}>Run again</Button>
+        <Button aria-expanded={open === '1'} onClick={() => setOpen(open === '1' ? '' : '1')}>
           SQL
-        </button>
+        </Button>
         {links.map(([name, title]) => {
           const url = session?.links[name];
           return url == null || (name !== 'grafana' && name !== store) ? null : (

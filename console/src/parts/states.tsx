@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../api/client.ts';
 import type { Resource } from '../api/use.ts';
 import { href } from '../shell/router.ts';
+import { Button } from './button.tsx';
 import { wholeText } from './figures.ts';
 import { Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
@@ -24,11 +25,7 @@ export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => v
       <code>{error.code}</code>
     </p>
     {error.remedy !== undefined && <p>{error.remedy}</p>}
-    {onRetry !== undefined && (
-      <button type="button" onClick={onRetry}>
-        Try again
-      </button>
-    )}
+    {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
   </div>
 );
 

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useQueryState } from '../shell/router.ts';
+import { Button } from './button.tsx';
 import { Empty, TooLarge } from './states.tsx';
 
 export type Column<T> = {
@@ -72,9 +73,9 @@ export const Table = <T,>({
                   {column.sortBy === undefined ? (
                     column.title
                   ) : (
-                    <button type="button" class="sort" onClick={() => setOrder(nextOrder(order, column))}>
+                    <Button class="sort" onClick={() => setOrder(nextOrder(order, column))}>
                       {column.title}
-                    </button>
+                    </Button>
                   )}
                 </th>
               ))}

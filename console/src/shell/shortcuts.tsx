@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type PageEntry, pages } from '../pages/pages.ts';
+import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { href, navigate } from './router.ts';
 
@@ -40,9 +41,9 @@ export const Shortcuts = () => {
   };
   return (
     <>
-      <button type="button" aria-keyshortcuts="?" onClick={() => setIsShown(true)}>
+      <Button aria-keyshortcuts="?" onClick={() => setIsShown(true)}>
         Keys
-      </button>
+      </Button>
       {isShown && (
         <Dialog title="Keys" onClose={() => setIsShown(false)}>
           <dl class="keys">
@@ -65,9 +66,7 @@ export const Shortcuts = () => {
             />
             Keys are on
           </label>
-          <button type="button" onClick={() => setIsShown(false)}>
-            Close
-          </button>
+          <Button onClick={() => setIsShown(false)}>Close</Button>
         </Dialog>
       )}
     </>

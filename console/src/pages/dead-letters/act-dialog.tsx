@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { useLive } from '../../api/live.ts';
 import { useAct } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { code, id, text } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Figure, Time } from '../../parts/format.tsx';
@@ -146,8 +147,7 @@ export const ActDialog = ({ act, target, what, onClose }: Props) => {
       {error !== undefined && <Failed error={error} />}
       <p class="row">
         {!hasActed && (
-          <button
-            type="button"
+          <Button
             class={act === 'purge' ? 'danger' : 'main'}
             disabled={!isChecked || wouldDo.done === 0}
             onClick={() => void real.run()}
@@ -155,11 +155,11 @@ export const ActDialog = ({ act, target, what, onClose }: Props) => {
             {isChecked
               ? `${verb} ${counted(wouldDo.done, 'dead letter')}${act === 'purge' ? ' for ever' : ''}`
               : verb}
-          </button>
+          </Button>
         )}
-        <button type="button" onClick={() => onClose(hasActed)}>
+        <Button onClick={() => onClose(hasActed)}>
           {hasActed || isChecked === false ? 'Close' : 'Cancel'}
-        </button>
+        </Button>
       </p>
     </Dialog>
   );

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { wholeText } from '../../parts/figures.ts';
 import { announce } from '../../shell/announce.tsx';
@@ -68,9 +69,7 @@ export const Consumers = () => {
         <div key={each.pipeline + each.why} class="state failed" role="alert">
           <p>{stoppedText(each, waiting(each.pipeline))}</p>
           {each.why === 'stopped' && mayResume && (
-            <button type="button" onClick={() => setAsked(each.pipeline)}>
-              Resume {each.pipeline} …
-            </button>
+            <Button onClick={() => setAsked(each.pipeline)}>Resume {each.pipeline} …</Button>
           )}
         </div>
       ))}

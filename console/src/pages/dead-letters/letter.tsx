@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
@@ -123,15 +123,11 @@ export const Letter = ({ sequence }: { sequence: number }) => {
           <>
             <Facts letter={letter} />
             <p class="row">
-              {mayRedrive && (
-                <button type="button" onClick={() => setAct('redrive')}>
-                  Redrive …
-                </button>
-              )}
+              {mayRedrive && <Button onClick={() => setAct('redrive')}>Redrive …</Button>}
               {mayPurge && (
-                <button type="button" class="danger" onClick={() => setAct('purge')}>
+                <Button class="danger" onClick={() => setAct('purge')}>
                   Purge …
-                </button>
+                </Button>
               )}
             </p>
             <h2>Content</h2>

@@ -1,3 +1,4 @@
+import { Button } from '../../parts/button.tsx';
 import './dead-letters.css';
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
@@ -108,9 +109,7 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
     return (
       <Unreadable>
         The selection cannot be read: pick is ids of dead letters, such as 12,40.{' '}
-        <button type="button" onClick={() => setPick('')}>
-          Select none
-        </button>
+        <Button onClick={() => setPick('')}>Select none</Button>
       </Unreadable>
     );
   if (listed.length === 0) return null;
@@ -130,32 +129,23 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
       <fieldset class="row">
         <legend class="unseen">Acts</legend>
         <span>{count === 0 ? `Of ${all}:` : `${counted(count, 'dead letter')} selected:`}</span>
-        <button
-          type="button"
+        <Button
           disabled={count === 0}
           aria-pressed={preview === '1'}
           onClick={() => setPreview(preview === '1' ? '' : '1')}
         >
           Preview
-        </button>
-        {mayRedrive && (
-          <button type="button" onClick={() => begin('redrive')}>
-            Redrive …
-          </button>
-        )}
+        </Button>
+        {mayRedrive && <Button onClick={() => begin('redrive')}>Redrive …</Button>}
         {mayPurge && (
-          <button type="button" class="danger" onClick={() => begin('purge')}>
+          <Button class="danger" onClick={() => begin('purge')}>
             Purge …
-          </button>
+          </Button>
         )}
-        <button type="button" onClick={() => setPick(listed.map(({ sequence }) => sequence).join(','))}>
+        <Button onClick={() => setPick(listed.map(({ sequence }) => sequence).join(','))}>
           Select this page
-        </button>
-        {count > 0 && (
-          <button type="button" onClick={() => setPick('')}>
-            Select none
-          </button>
-        )}
+        </Button>
+        {count > 0 && <Button onClick={() => setPick('')}>Select none</Button>}
       </fieldset>
       {preview === '1' && count > 0 && <Previews sequences={picked} />}
       {act !== undefined && <ActDialog {...act} onClose={close} />}

@@ -1,3 +1,4 @@
+import { Button } from '../../parts/button.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
@@ -73,9 +74,9 @@ const Live = ({ owner, reason }: { owner: string; reason: string }) => {
   return (
     <>
       <p class="row">
-        <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
+        <Button aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
           {isPaused ? 'Continue' : 'Pause'}
-        </button>
+        </Button>
         <span class="quiet">
           {isPaused
             ? 'Paused: samples of this time are in the history.'

@@ -3,6 +3,7 @@ import { type Answer, get, type Input } from '../../api/client.ts';
 import { nowSeconds } from '../../api/clock.ts';
 import type { components } from '../../api/schema.d.ts';
 import { useAct, useGet, useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, textColumn } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Time } from '../../parts/format.tsx';
@@ -69,9 +70,7 @@ const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) =>
           </p>
         </>
       )}
-      <button type="button" onClick={onClose}>
-        Close
-      </button>
+      <Button onClick={onClose}>Close</Button>
     </Dialog>
   );
 };
@@ -82,9 +81,9 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
   column(
     'Reason',
     (drop) => (
-      <button type="button" class="more" aria-haspopup="dialog" onClick={() => open(drop)}>
+      <Button class="more" aria-haspopup="dialog" onClick={() => open(drop)}>
         {drop.reason}
-      </button>
+      </Button>
     ),
     ({ reason }) => reason,
   ),
@@ -141,9 +140,9 @@ export const Samples = ({ query }: { query: NonNullable<Input<'/api/v1/drops', '
           />
           {error !== undefined && <Failed error={error} />}
           {cursor !== undefined && (
-            <button type="button" disabled={isRunning} onClick={() => void run()}>
+            <Button disabled={isRunning} onClick={() => void run()}>
               {isRunning ? 'Loading …' : 'Older samples'}
-            </button>
+            </Button>
           )}
         </>
       )}

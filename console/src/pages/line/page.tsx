@@ -1,3 +1,4 @@
+import { Button } from '../../parts/button.tsx';
 import './line.css';
 import { useEffect, useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
@@ -141,9 +142,9 @@ const Page = () => {
     <>
       <div class="row">
         <h1>Line</h1>
-        <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
+        <Button aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
           {isPaused ? 'Continue' : 'Pause'}
-        </button>
+        </Button>
       </div>
       {line === undefined ? (
         <Await of={first}>{() => <Loading what="Waiting for figures" />}</Await>

@@ -1,4 +1,5 @@
 import type { Answer } from '../../api/client.ts';
+import { Button } from '../../parts/button.tsx';
 import { number, numberColumn, textColumn } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { furtherTerms, itemsOf } from '../../parts/signals.ts';
@@ -42,9 +43,9 @@ const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column
       ownerText(row) === '' ? (
         <span class="quiet">none known</span>
       ) : (
-        <button type="button" class="more" onClick={() => choose(ownerText(row))}>
+        <Button class="more" onClick={() => choose(ownerText(row))}>
           {ownerName(ownerText(row))}
-        </button>
+        </Button>
       ),
   },
   textColumn('items', 'Items', ({ pipeline }) => itemsOf(pipeline)),
@@ -60,9 +61,9 @@ const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column
       const [code, items] = topReason(row) ?? [];
       if (code === undefined) return '–';
       return (
-        <button type="button" class="more" onClick={() => choose(ownerText(row), code)}>
+        <Button class="more" onClick={() => choose(ownerText(row), code)}>
           {code} ({numberText(items ?? 0)})
-        </button>
+        </Button>
       );
     },
   },

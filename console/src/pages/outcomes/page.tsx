@@ -1,4 +1,5 @@
 import { nowSeconds } from '../../api/clock.ts';
+import { Button } from '../../parts/button.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import './outcomes.css';
 import { addressOf, get } from '../../api/client.ts';
@@ -158,9 +159,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
           </span>
         )}
         {(at !== undefined || reason !== '') && (
-          <button type="button" onClick={() => setQuery({ at: undefined, reason: undefined })}>
-            Show all
-          </button>
+          <Button onClick={() => setQuery({ at: undefined, reason: undefined })}>Show all</Button>
         )}
       </h2>
       {sums.length === 0 ? (
@@ -179,14 +178,13 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
                   dead-lettered
                 </a>
               ) : (
-                <button
-                  type="button"
+                <Button
                   class="more"
                   aria-pressed={key === reason}
                   onClick={() => setQuery({ reason: key }, { replace: false })}
                 >
                   {key}
-                </button>
+                </Button>
               ),
           }))}
         />
@@ -236,9 +234,9 @@ const Found = ({ choice }: { choice: Chosen }) => {
       {owner !== '' && (
         <p>
           Only <a href={href(ownerPath(owner))}>{ownerName(owner)}</a>.{' '}
-          <button type="button" class="more" onClick={() => setQuery({ owner: undefined })}>
+          <Button class="more" onClick={() => setQuery({ owner: undefined })}>
             All owners
-          </button>
+          </Button>
         </p>
       )}
       <Await of={loaded}>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { FormDialog } from '../../parts/form.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
@@ -184,14 +185,13 @@ export const Actions = (props: TabProps) => {
       {acts.map(
         ([act, title, isThere]) =>
           isThere && (
-            <button
+            <Button
               key={act}
-              type="button"
               class={act === 'delete' || act === 'purge' ? 'danger' : undefined}
               onClick={() => setOpen({ act, owner })}
             >
               {title}
-            </button>
+            </Button>
           ),
       )}
       {Open && <Open {...props} owner={open.owner} onClose={() => setOpen(undefined)} />}

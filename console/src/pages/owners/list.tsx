@@ -3,6 +3,7 @@ import { get } from '../../api/client.ts';
 import { nowSeconds } from '../../api/clock.ts';
 import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
+import { Button } from '../../parts/button.tsx';
 import { column, numberColumn } from '../../parts/columns.tsx';
 import { Search, Select } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
@@ -115,9 +116,9 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
         <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />
         <Select label="State" value={state} options={stateOptions} onValue={setState} />
         {mayCreate && (
-          <button type="button" onClick={() => setIsCreating(true)}>
+          <Button onClick={() => setIsCreating(true)}>
             Create {kind.noun === 'source' ? 'a report' : 'an application'}
-          </button>
+          </Button>
         )}
       </div>
       {failed !== undefined && <Failed error={failed} />}

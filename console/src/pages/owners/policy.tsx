@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { textColumn } from '../../parts/columns.tsx';
 import { type Field, FormDialog } from '../../parts/form.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
@@ -94,11 +95,7 @@ export const PolicyTab = (props: TabProps) => {
       {({ data, etag }) => (
         <>
           <p class="row">
-            {isEditor && isAlive(owner) && (
-              <button type="button" onClick={() => setIsChanging(true)}>
-                Change …
-              </button>
-            )}
+            {isEditor && isAlive(owner) && <Button onClick={() => setIsChanging(true)}>Change …</Button>}
             <span class="quiet">Receivers apply a change within a second.</span>
           </p>
           <Table

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useAct, useGet, useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Await, Badge, Failed } from '../../parts/states.tsx';
@@ -86,15 +87,14 @@ const FirstItem = (props: TabProps) => {
         )}
       </Await>
       {isOver && (
-        <button
-          type="button"
+        <Button
           onClick={() => {
             setIsOver(false);
             setSince(undefined);
           }}
         >
           Wait for the next one
-        </button>
+        </Button>
       )}
     </section>
   );
@@ -130,14 +130,9 @@ export const SetUp = (props: TabProps) => {
               <fieldset class="row choices">
                 <legend class="unseen">Client</legend>
                 {items.map((item) => (
-                  <button
-                    key={item.name}
-                    type="button"
-                    aria-pressed={item === chosen}
-                    onClick={() => setName(item.name)}
-                  >
+                  <Button key={item.name} aria-pressed={item === chosen} onClick={() => setName(item.name)}>
                     {item.title}
-                  </button>
+                  </Button>
                 ))}
               </fieldset>
               {chosen !== undefined && (
@@ -166,9 +161,9 @@ export const SetUp = (props: TabProps) => {
           <span class="quiet">The snippet has the write token: treat it as a secret.</span>
         )}
         {token === undefined && isEditor && (
-          <button type="button" disabled={reveal.isRunning} onClick={() => void reveal.run()}>
+          <Button disabled={reveal.isRunning} onClick={() => void reveal.run()}>
             Put the token in
-          </button>
+          </Button>
         )}
         {token === undefined && (
           <span class="quiet">

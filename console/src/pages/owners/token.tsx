@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Answer, call } from '../../api/client.ts';
 import { useAct } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { FormDialog } from '../../parts/form.tsx';
 import { Time } from '../../parts/format.tsx';
@@ -70,21 +71,13 @@ export const Token = (props: TabProps) => {
       <p class="row">
         <code class="token">{shown?.token ?? owner.maskedToken}</code>
         {shown !== undefined && <Copy text={shown.token} what="the token" />}
-        {shown !== undefined && (
-          <button type="button" onClick={() => setShown(undefined)}>
-            Hide
-          </button>
-        )}
+        {shown !== undefined && <Button onClick={() => setShown(undefined)}>Hide</Button>}
         {shown === undefined && isEditor && (
-          <button type="button" disabled={reveal.isRunning} onClick={() => void reveal.run()}>
+          <Button disabled={reveal.isRunning} onClick={() => void reveal.run()}>
             Reveal
-          </button>
+          </Button>
         )}
-        {isEditor && isAlive(owner) && (
-          <button type="button" onClick={() => setRotated(owner)}>
-            Rotate …
-          </button>
-        )}
+        {isEditor && isAlive(owner) && <Button onClick={() => setRotated(owner)}>Rotate …</Button>}
       </p>
       {shown?.previous != null && (
         <p class="hint">

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
+import { Button } from '../../parts/button.tsx';
 import { Chip, Select } from '../../parts/filters.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -36,15 +37,14 @@ export const Names = ({ label, name, chosen, options, max }: NamesProps) => {
         onValue={(value) => value !== '' && set([...chosen, value])}
       />
       {chosen.map((each) => (
-        <button
+        <Button
           key={each}
-          type="button"
           class="chip"
           aria-label={`Remove ${plainText(each)}`}
           onClick={() => set(chosen.filter((other) => other !== each))}
         >
           <bdi>{plainText(each, 40)}</bdi> ✕
-        </button>
+        </Button>
       ))}
     </fieldset>
   );

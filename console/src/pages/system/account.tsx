@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Answer, call } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, number, text, time, word } from '../../parts/columns.tsx';
 import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
 import { type Filled, FormDialog } from '../../parts/form.tsx';
@@ -44,9 +45,9 @@ const columnsOf = (close: ((difference: Difference) => void) | undefined): reado
     return (
       close !== undefined &&
       each.kind !== 'not_known' && (
-        <button type="button" onClick={() => close(each)} aria-label={label}>
+        <Button onClick={() => close(each)} aria-label={label}>
           Close …
-        </button>
+        </Button>
       )
     );
   }),
@@ -124,10 +125,7 @@ const StoreComparison = ({ owner }: { owner: OwnerQuery }) => {
         <>
           <p>
             Compared: <Figure value={compared.rows} /> recorded rows of <Figure value={compared.days} />{' '}
-            owners and event days.{' '}
-            <button type="button" onClick={loaded.reload}>
-              Compare again
-            </button>
+            owners and event days. <Button onClick={loaded.reload}>Compare again</Button>
           </p>
           <Table
             caption="Owners, compared with their stores"
@@ -169,9 +167,7 @@ const Differences = ({ owner }: { owner: OwnerQuery }) => {
       {compare === '1' ? (
         <StoreComparison owner={owner} />
       ) : (
-        <button type="button" onClick={() => setCompare('1')}>
-          Compare the stores with the records
-        </button>
+        <Button onClick={() => setCompare('1')}>Compare the stores with the records</Button>
       )}
       {closing !== undefined && (
         <Close

@@ -1,5 +1,6 @@
 import { type Answer, call } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, duration, word } from '../../parts/columns.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -40,9 +41,7 @@ export const Doctor = () => {
                 : `${findings.filter(({ ok }) => !ok).length} of ${findings.length} checks failed`}
             </Badge>
             <Time at={at} seconds />
-            <button type="button" onClick={checked.reload}>
-              Run again
-            </button>
+            <Button onClick={checked.reload}>Run again</Button>
           </p>
           <Table
             caption="Checks of the dependencies"

@@ -1,5 +1,6 @@
 import { type Answer, call } from '../../api/client.ts';
 import { useAct, useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, duration, id, number, time, word } from '../../parts/columns.tsx';
 import { wholeText } from '../../parts/figures.ts';
 import { emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
@@ -125,9 +126,9 @@ export const Refresh = () => {
       <h2>Runs</h2>
       {mayRun && (
         <p>
-          <button type="button" disabled={run.isRunning} onClick={() => void run.run()}>
+          <Button disabled={run.isRunning} onClick={() => void run.run()}>
             {run.isRunning ? 'It runs …' : 'Run now'}
-          </button>
+          </Button>
         </p>
       )}
       {run.error !== undefined && <Failed error={run.error} />}

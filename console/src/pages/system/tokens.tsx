@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { type Answer, call } from '../../api/client.ts';
 import { now, nowSeconds } from '../../api/clock.ts';
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, id, text, time, word } from '../../parts/columns.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
@@ -57,9 +58,7 @@ const MadeToken = ({ made, onClose }: { made: Made; onClose: () => void }) => (
   <Dialog title={`Admin token ${made.admin_token.token_id}`} onClose={onClose}>
     <p>Copy it now: it is shown only this once, and Tidemark keeps its hash alone.</p>
     <Code text={made.token} what="admin token" />
-    <button type="button" onClick={onClose}>
-      Close
-    </button>
+    <Button onClick={onClose}>Close</Button>
   </Dialog>
 );
 
@@ -93,9 +92,9 @@ const columnsOf = (own: number, revoke: (token: Token) => void): readonly Column
     const label = `Revoke token ${token.token_id} …`;
     return (
       !token.is_revoked && (
-        <button type="button" class="danger" aria-label={label} onClick={() => revoke(token)}>
+        <Button class="danger" aria-label={label} onClick={() => revoke(token)}>
           Revoke …
-        </button>
+        </Button>
       )
     );
   }),
@@ -117,9 +116,7 @@ export const Tokens = () => {
   return (
     <>
       <p>
-        <button type="button" onClick={() => setIsMaking(true)}>
-          New token …
-        </button>
+        <Button onClick={() => setIsMaking(true)}>New token …</Button>
       </p>
       <Await of={loaded}>
         {({ items, next_cursor: next }) => (

@@ -1,3 +1,4 @@
+import { Button } from '../../parts/button.tsx';
 import './traces.css';
 import { useState } from 'preact/hooks';
 import { type Answer, call, get } from '../../api/client.ts';
@@ -96,7 +97,7 @@ const NameFilter = (props: { label: string; name: 'service' | 'name'; options: r
   return (
     <>
       <TextFilter {...props} hint={isNone ? '–' : undefined} />
-      {isNone && <button type="button" onClick={clear}>{`Any ${props.name}`}</button>}
+      {isNone && <Button onClick={clear}>{`Any ${props.name}`}</Button>}
     </>
   );
 };

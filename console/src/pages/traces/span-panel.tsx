@@ -1,3 +1,4 @@
+import { Button } from '../../parts/button.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { durationText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -109,9 +110,7 @@ export const SpanPanel = ({ row, trace, onClose }: { row: Row; trace: TraceAnswe
   return (
     <section class="span-panel" aria-label="Span">
       <p class="row">
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
+        <Button onClick={onClose}>Close</Button>
         <a href={href('/traces', { ...around, service: span.service, name: span.name })}>
           Filter by this service and name
         </a>

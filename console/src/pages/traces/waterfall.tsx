@@ -1,5 +1,6 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot have its rows where they are placed.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names its active row.
+import { Button } from '../../parts/button.tsx';
 import '../../charts/charts.css';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Swatch } from '../../charts/chart.tsx';
@@ -102,14 +103,13 @@ const Find = ({ rows, active, onMove }: FindProps) => {
       <span role="status">
         {find !== '' && `${numberText(found)} of ${numberText(rows.length)} spans match`}
       </span>
-      <button
-        type="button"
+      <Button
         aria-keyshortcuts="e"
         disabled={failed === 0}
         onClick={() => onMove(nextOf(rows, active, ({ isFailed }) => isFailed))}
       >
         Next error
-      </button>
+      </Button>
     </form>
   );
 };
@@ -252,13 +252,13 @@ const Tools = ({ tree, active, onMove, durationNs }: ToolsProps) => {
   return (
     <div class="row list-filters">
       <Find rows={rows} active={active} onMove={onMove} />
-      <button type="button" onClick={() => tree.setFold(fold === '*' ? '' : '*')}>
+      <Button onClick={() => tree.setFold(fold === '*' ? '' : '*')}>
         {fold === '*' ? 'Unfold all' : 'Fold all'}
-      </button>
+      </Button>
       {(zoom.from > 0 || zoom.to < durationNs) && (
-        <button type="button" aria-keyshortcuts="0" onClick={() => tree.setZoom({ from: 0, to: durationNs })}>
+        <Button aria-keyshortcuts="0" onClick={() => tree.setZoom({ from: 0, to: durationNs })}>
           Whole time
-        </button>
+        </Button>
       )}
     </div>
   );
