@@ -6,6 +6,7 @@ import { useAct, useGet, useLoad } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
 import { column, textColumn } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Facts } from '../../parts/facts.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
@@ -32,36 +33,24 @@ const useCount = ({ reason, ...drop }: Drop) =>
 const placeText = ({ ordinal, pipeline }: Drop): string =>
   ordinal < 0 ? 'the whole request' : `${itemOf(pipeline)} ${ordinal} of its request, counted from 0`;
 
-type Fact = [title: string, value: preact.ComponentChildren];
-
 /** One sample: what was sent, by whom, why it was dropped, and what to do. */
 const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) => {
   const count = useCount(drop);
-  const facts: Fact[] = [
-    ['When', <Time key="at" at={drop.at * 1000} />],
-    ['Owner', <OwnerLink key="owner" of={drop} none="no owner: the request had no valid token" />],
-    ['Item', placeText(drop)],
-    ...(
-      [
-        ['Field', drop.field],
-        ['Value', drop.value],
-        ['Detail', drop.detail],
-        ['Sender', drop.sender],
-        ['SDK', drop.sdk],
-      ] as const
-    ).flatMap(([title, text]): Fact[] => (text === '' ? [] : [[title, <Hostile key={title} text={text} />]])),
-  ];
   return (
     <Dialog title={drop.reason} onClose={onClose}>
       <Explanation code={drop.reason} count={count.data} span="the last hour, of this owner" />
-      <dl class="pairs">
-        {facts.map(([title, value]) => (
-          <>
-            <dt>{title}</dt>
-            <dd>{value}</dd>
-          </>
-        ))}
-      </dl>
+      <Facts
+        of={{
+          When: <Time at={drop.at} seconds />,
+          Owner: <OwnerLink of={drop} none="no owner: the request had no valid token" />,
+          Item: placeText(drop),
+          Field: drop.field !== '' && <Hostile text={drop.field} />,
+          Value: drop.value !== '' && <Hostile text={drop.value} />,
+          Detail: drop.detail !== '' && <Hostile text={drop.detail} />,
+          Sender: drop.sender !== '' && <Hostile text={drop.sender} />,
+          SDK: drop.sdk !== '' && <Hostile text={drop.sdk} />,
+        }}
+      />
       {drop.payload !== '' && (
         <>
           <h3>As received, without secrets, at most 1 KiB</h3>

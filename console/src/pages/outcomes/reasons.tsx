@@ -1,6 +1,7 @@
 import { get } from '../../api/client.ts';
 import type { components } from '../../api/schema.d.ts';
 import { useLoad } from '../../api/use.ts';
+import { Facts } from '../../parts/facts.tsx';
 import { Select } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -41,19 +42,21 @@ export const Explanation = ({ code, count, span }: ExplanationProps) => {
               </p>
             );
           return found.map(({ of, stage, fixable_by: by, meaning, remedy }) => (
-            <dl key={`${of} ${stage}`} class="pairs">
-              <dt>Meaning</dt>
-              <dd>
-                {meaning}{' '}
-                <span class="quiet">
-                  ({what[of]}; {stage})
-                </span>
-              </dd>
-              <dt>What to do</dt>
-              <dd>
-                <strong>{remedy}</strong> <span class="quiet">({who[by]})</span>
-              </dd>
-            </dl>
+            <Facts
+              key={`${of} ${stage}`}
+              of={{
+                Meaning: (
+                  <>
+                    {meaning} <span class="quiet">{`(${what[of]}; ${stage})`}</span>
+                  </>
+                ),
+                'What to do': (
+                  <>
+                    <strong>{remedy}</strong> <span class="quiet">({who[by]})</span>
+                  </>
+                ),
+              }}
+            />
           ));
         }}
       </Await>

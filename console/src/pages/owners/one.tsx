@@ -1,3 +1,4 @@
+import { Facts } from '../../parts/facts.tsx';
 import './owners.css';
 import type { ComponentChildren } from 'preact';
 import { useLoad } from '../../api/use.ts';
@@ -9,7 +10,7 @@ import { Actions } from './actions.tsx';
 import { Columns } from './columns.tsx';
 import { Overview } from './overview.tsx';
 import { type Kind, toneOfState } from './owner.ts';
-import { Facts, type TabProps } from './pieces.tsx';
+import type { TabProps } from './pieces.tsx';
 import { PolicyTab } from './policy.tsx';
 import { SeriesTab } from './series.tsx';
 import { SetUp } from './set-up.tsx';
@@ -26,7 +27,9 @@ const Records = ({ owner }: TabProps) => (
       <section key={name}>
         <h2>{name}</h2>
         <Facts
-          of={Object.entries(fields).map(([field, value]) => [field, fieldValue(field, value)] as const)}
+          of={Object.fromEntries(
+            Object.entries(fields).map(([field, value]) => [field, fieldValue(field, value)]),
+          )}
         />
       </section>
     ))}

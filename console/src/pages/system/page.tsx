@@ -1,3 +1,4 @@
+import { Facts } from '../../parts/facts.tsx';
 import './system.css';
 import type { ComponentType } from 'preact';
 import { Time } from '../../parts/format.tsx';
@@ -21,18 +22,21 @@ const Sessions = () => {
   if (session == null) return null;
   return (
     <>
-      <dl class="pairs">
-        <dt>Token</dt>
-        <dd>
-          <Hostile text={session.name} max={80} /> (id {session.token_id})
-        </dd>
-        <dt>Role</dt>
-        <dd>{session.role}</dd>
-        <dt>Ends</dt>
-        <dd>
-          <Time at={session.expires_at} seconds />, and earlier after an hour without a request
-        </dd>
-      </dl>
+      <Facts
+        of={{
+          Token: (
+            <>
+              <Hostile text={session.name} max={80} /> (id {session.token_id})
+            </>
+          ),
+          Role: session.role,
+          Ends: (
+            <>
+              <Time at={session.expires_at} seconds />, and earlier after an hour without a request
+            </>
+          ),
+        }}
+      />
       <LogOut />
       <p class="quiet">
         All sessions that were begun with this token end, in every browser. The token itself stays valid.
