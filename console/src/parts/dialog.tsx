@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.ts';
 import { useAct } from '../api/use.ts';
 import { Button } from './button.tsx';
+import { Input } from './filters.tsx';
 import { Failed } from './states.tsx';
 
 type DialogProps = { title: string; onClose: () => void; isHeld?: boolean; children: ComponentChildren };
@@ -91,21 +92,17 @@ type ConfirmProps = Pick<ActDialogProps, 'title' | 'verb' | 'act' | 'onClose'> &
 
 export const Confirm = ({ children, typed, ...dialog }: ConfirmProps) => {
   const [name, setName] = useState('');
+  const asked = (
+    <>
+      Type <code class="hostile">{typed}</code> to confirm
+    </>
+  );
   return (
     <ActDialog {...dialog} isDanger isBlocked={typed !== undefined && name !== typed}>
       {(error) => (
         <>
           {children}
-          {typed !== undefined && (
-            <label>
-              Type <code class="hostile">{typed}</code> to confirm
-              <input
-                value={name}
-                autocomplete="off"
-                onInput={(event) => setName(event.currentTarget.value)}
-              />
-            </label>
-          )}
+          {typed !== undefined && <Input label={asked} value={name} autocomplete="off" onValue={setName} />}
           {error !== undefined && <Failed error={error} />}
         </>
       )}

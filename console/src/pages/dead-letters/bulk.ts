@@ -18,8 +18,6 @@ export type Filter = {
 export type Pipeline = SignalPipeline | 'ledger';
 /** The consumers whose messages may become dead letters. */
 export const pipelines: readonly Pipeline[] = [...signalPipelines, 'ledger'];
-/** Their titles in the filter. */
-export const titles = pipelines.map((each) => [each, each] as const);
 
 export type Act = 'redrive' | 'purge';
 export type Done = components['schemas']['DeadLettersDone'];

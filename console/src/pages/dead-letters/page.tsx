@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, text, time } from '../../parts/columns.tsx';
-import { ChoiceFilter, emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
+import { Choice, emptyText, OwnerFilter, Pager, TextFilter } from '../../parts/filters.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
 import { Await, Badge, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -13,7 +13,16 @@ import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
-import { type Act, counted, type Filter, filterOf, pickedOf, type Target, targetOf, titles } from './bulk.ts';
+import {
+  type Act,
+  counted,
+  type Filter,
+  filterOf,
+  pickedOf,
+  pipelines,
+  type Target,
+  targetOf,
+} from './bulk.ts';
 import { Consumers } from './consumers.tsx';
 import { Content, type Listed } from './content.tsx';
 import { Letter, OrphanBadge } from './letter.tsx';
@@ -22,8 +31,8 @@ const previewsMax = 10;
 
 const Filters = () => (
   <div class="row list-filters">
-    <ChoiceFilter label="Pipeline" name="pipeline" any="all" choices={titles} />
-    <TextFilter label="Owner" name="owner" hint="1500001 or app:7" />
+    <Choice label="Pipeline" name="pipeline" any="all" options={pipelines} />
+    <OwnerFilter />
     <TextFilter label="Reason" name="reason" hint="row_refused" />
     <TextFilter label="Table" name="table" />
     <TimeRangePicker fallback={anyTime} />

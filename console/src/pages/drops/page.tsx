@@ -1,5 +1,5 @@
 import { Button } from '../../parts/button.tsx';
-import { Choice } from '../../parts/filters.tsx';
+import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -9,7 +9,7 @@ import { numberText } from '../../parts/format.tsx';
 import { Failed, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { useQueryState } from '../../shell/router.ts';
-import { OwnerPicker, ReasonPicker } from '../outcomes/reasons.tsx';
+import { ReasonFilter } from '../outcomes/reasons.tsx';
 import { ownerQuery, ownerText } from '../outcomes/series.ts';
 import { Samples, SampleTable } from './samples.tsx';
 import { addTo, emptyTail, isDropsEvent } from './tail.ts';
@@ -105,21 +105,17 @@ const Past = ({ owner, reason }: { owner: string; reason: string }) => {
 
 const Page = () => {
   const [view] = useQueryState('view');
-  const [owner, setOwner] = useQueryState('owner');
-  const [reason, setReason] = useQueryState('reason');
+  const [owner] = useQueryState('owner');
+  const [reason] = useQueryState('reason');
   return (
     <>
       <h1>Drops</h1>
-      <form class="row controls" onSubmit={(event) => event.preventDefault()}>
-        <Choice
-          label="Show"
-          name="view"
-          options={Object.entries({ '': 'live', past: 'history of 30 days' })}
-        />
+      <div class="row list-filters">
+        <Choice label="Show" name="view" any="live" options={[['past', 'history of 30 days']]} />
         {view === 'past' && <TimeRangePicker fallback="24h" />}
-        <OwnerPicker value={owner} onValue={setOwner} />
-        <ReasonPicker value={reason} onValue={setReason} />
-      </form>
+        <OwnerFilter />
+        <ReasonFilter />
+      </div>
       <p class="quiet">
         Samples of dropped items, refused requests and lost values; a selection, best effort. Outcomes has the
         exact counts.

@@ -6,7 +6,7 @@ import { addressOf, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
-import { Choice } from '../../parts/filters.tsx';
+import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
@@ -14,7 +14,7 @@ import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
 import { Owners } from './owners.tsx';
-import { Explanation, OwnerPicker } from './reasons.tsx';
+import { Explanation } from './reasons.tsx';
 import {
   besideText,
   type Charts,
@@ -59,23 +59,17 @@ const windowOf = ({ range, owner }: { range: TimeRange; owner: string }) => ({
 });
 
 const Controls = ({ choice }: { choice: Chosen }) => (
-  <form class="row controls" onSubmit={(event) => event.preventDefault()}>
+  <div class="row list-filters">
     <TimeRangePicker />
-    <Choice
-      name="by"
-      label="Step"
-      options={Object.entries({ '': 'automatic', minute: 'minute', hour: 'hour', day: 'day (UTC)' })}
-    />
+    <Choice name="by" label="Step" any="automatic" options={['minute', 'hour', ['day', 'day (UTC)']]} />
     <Choice
       name="items"
       label="Items"
-      options={[['', 'all'], ...pipelines.map((pipeline) => [pipeline, itemsOf(pipeline)] as const)]}
+      any="all"
+      options={pipelines.map((pipeline) => [pipeline, itemsOf(pipeline)] as const)}
     />
-    <Choice name="show" label="Show" options={Object.entries({ '': 'count', percent: 'percent' })} />
-    <OwnerPicker
-      value={choice.owner}
-      onValue={(owner) => setQuery({ owner: owner === '' ? undefined : owner })}
-    />
+    <Choice name="show" label="Show" any="count" options={['percent']} />
+    <OwnerFilter />
     {ownerQuery(choice.owner) && (
       <a
         class="button"
@@ -87,7 +81,7 @@ const Controls = ({ choice }: { choice: Chosen }) => (
         {choice.which === '' ? 'CSV' : 'CSV of all items'}
       </a>
     )}
-  </form>
+  </div>
 );
 
 /** What a click on a bar chooses: its time and, of a reason, the reason; a key press takes the largest reason of that time. */

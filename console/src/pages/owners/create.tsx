@@ -39,7 +39,7 @@ export const rateField = (value: number): Field =>
 export const detailFields = (description = '', scenario = 'others', label = ''): readonly Field[] => [
   field('description', 'Description', 'One line; information only.', { value: description }),
   field('scenario', 'Scenario', 'Its subject; information only.', {
-    ...{ kind: 'select', value: scenario, options: scenarios.map((each) => [each, each] as const) },
+    ...{ kind: 'select', value: scenario, options: scenarios },
   }),
   field('data_label', 'Data label', 'Other names for queries, separated by commas.', { value: label }),
 ];

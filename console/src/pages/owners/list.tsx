@@ -29,7 +29,6 @@ const stateChoices = new Map<string, (owner: Owner) => boolean>([
   ['deleted', ({ state }) => state === 'deleted' || state === 'purged' || state === 'purging'],
   ['all', () => true],
 ]);
-const stateOptions = [...stateChoices.keys()].map((choice) => [choice, choice] as const);
 const usualChoice = 'not deleted';
 
 /** When an owner was last seen; `isKnown` false: the usage was not read. */
@@ -114,7 +113,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
       <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
       <div class="row owner-bar">
         <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />
-        <Select label="State" value={state} options={stateOptions} onValue={setState} />
+        <Select label="State" value={state} options={[...stateChoices.keys()]} onValue={setState} />
         {mayCreate && (
           <Button onClick={() => setIsCreating(true)}>
             Create {kind.noun === 'source' ? 'a report' : 'an application'}

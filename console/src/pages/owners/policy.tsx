@@ -50,11 +50,7 @@ const byDefault = 'the value of the pipeline file';
 const fieldOf = (policy: Policy, name: string, now: PolicyValue): Field => {
   const isOwn = policy.own.includes(name);
   const common = { name, label: name, value: isOwn ? String(now) : '' };
-  const options = [
-    ['', byDefault],
-    ['true', 'true'],
-    ['false', 'false'],
-  ] as const;
+  const options = [['', byDefault] as const, 'true', 'false'];
   if (typeof now === 'boolean') return { ...common, kind: 'select', options, hint: meanings[name] ?? '' };
   return {
     ...common,

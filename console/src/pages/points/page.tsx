@@ -29,7 +29,6 @@ import {
 } from './query.ts';
 
 const steps = [
-  ['', 'automatic'],
   ['10', '10 s'],
   ['60', '1 min'],
   ['300', '5 min'],
@@ -68,8 +67,7 @@ const Controls = () => {
   const names = useNames(dataId);
   const owners = listed.data?.owners ?? [];
   const listedOf = owners.map(({ id, name }) => [String(id), `${id} ${plainText(name, 60)}`] as const);
-  const isListed = owners.some(({ id }) => String(id) === source);
-  const other = isListed ? [] : [[source, source === '' ? 'choose …' : plainText(source)] as const];
+  const none = source === '' ? [['', 'choose …'] as const] : [];
   const choose = (next: string): void =>
     setQuery({ source: next, metric: undefined, by: undefined, where: undefined }, { replace: false });
   const { metrics = [], dimensions = [] } = names.data ?? {};
@@ -77,19 +75,14 @@ const Controls = () => {
     <div class="query">
       {listed.error !== undefined && <Failed error={listed.error} onRetry={listed.reload} />}
       <div class="row">
-        <Select label="Source" value={source} isSearch options={[...other, ...listedOf]} onValue={choose} />
+        <Select label="Source" value={source} isSearch options={[...none, ...listedOf]} onValue={choose} />
         {listed.isMany && <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />}
         {listed.data?.isCut && (
           <TooLarge shown={owners.length} how="A search finds the others by name, id or business." />
         )}
         <TimeRangePicker />
-        <Choice label="Step" name="step" options={steps} replace={false} />
-        <Choice
-          label="Show"
-          name="show"
-          replace={false}
-          options={Object.entries({ '': 'series', rows: 'last 50 rows' })}
-        />
+        <Choice label="Step" name="step" any="automatic" options={steps} />
+        <Choice label="Show" name="show" any="series" options={[['rows', 'last 50 rows']]} />
       </div>
       {names.error !== undefined && <Failed error={names.error} onRetry={names.reload} />}
       {names.data === undefined && names.error === undefined && <Loading what="Loading the names" />}
@@ -109,12 +102,7 @@ const Controls = () => {
               options={metrics}
               max={metricsMax}
             />
-            <Choice
-              label="as"
-              name="agg"
-              replace={false}
-              options={aggregates.map((each) => [each === 'avg' ? '' : each, each] as const)}
-            />
+            <Choice label="as" name="agg" any="avg" options={aggregates.slice(1)} />
             <Names
               label="Group by"
               name="by"

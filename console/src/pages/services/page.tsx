@@ -34,8 +34,8 @@ const Filters = () => {
       <Choice
         label="Kinds"
         name="kinds"
-        replace={false}
-        options={Object.entries({ '': 'server and consumer', client: 'client and producer', all: 'all' })}
+        any="server and consumer"
+        options={['all', ['client', 'client and producer']]}
       />
     </search>
   );

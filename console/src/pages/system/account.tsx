@@ -3,7 +3,7 @@ import { type Answer, call } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
 import { column, number, text, time, word } from '../../parts/columns.tsx';
-import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
+import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { type Filled, FormDialog } from '../../parts/form.tsx';
 import { Figure } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -187,13 +187,8 @@ export const AccountDifferences = () => {
   return (
     <>
       <div class="row list-filters">
-        <TextFilter label="Owner" name="owner" hint="1500001 or app:7" />
-        <ChoiceFilter
-          label="State"
-          name="state"
-          any="all"
-          choices={['open', 'closed'].map((each) => [each, each] as const)}
-        />
+        <OwnerFilter />
+        <Choice label="State" name="state" any="all" options={['open', 'closed']} />
       </div>
       {owner === undefined ? <Unreadable>{unreadableOwner}</Unreadable> : <Differences owner={owner} />}
     </>

@@ -1,7 +1,7 @@
 import type { Answer } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
 import { bytes, code, column, duration, share, text, time, word } from '../../parts/columns.tsx';
-import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
+import { Choice, TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -34,12 +34,7 @@ export const Settings = () => {
     <>
       <div class="row list-filters">
         <TextFilter label="Search" name="search" />
-        <ChoiceFilter
-          label="Origin"
-          name="origin"
-          any="all"
-          choices={[['set', 'set here, not by default']]}
-        />
+        <Choice label="Origin" name="origin" any="all" options={[['set', 'set here, not by default']]} />
       </div>
       <p class="quiet">
         Of this metadata process. Other roles may have other values: tidemark config on their machine.
@@ -74,8 +69,6 @@ const reasonColumns: readonly Column<Reason>[] = [
   column('Remedy', ({ remedy }) => remedy),
 ];
 
-const named = (...names: readonly string[]) => names.map((name) => [name, name] as const);
-
 /** The closed table of reasons: what each means, and who can repair it. */
 export const Reasons = () => {
   const { query } = useAddress();
@@ -86,14 +79,9 @@ export const Reasons = () => {
     <>
       <div class="row list-filters">
         <TextFilter label="Search" name="search" hint="code or words" />
-        <ChoiceFilter label="Of" name="of" any="all" choices={named('request', 'item', 'value')} />
-        <ChoiceFilter label="Stage" name="stage" any="all" choices={named('receiver', 'transfer')} />
-        <ChoiceFilter
-          label="Repaired by"
-          name="by"
-          any="all"
-          choices={named('sender', 'operator', 'tidemark')}
-        />
+        <Choice label="Of" name="of" any="all" options={['request', 'item', 'value']} />
+        <Choice label="Stage" name="stage" any="all" options={['receiver', 'transfer']} />
+        <Choice label="Repaired by" name="by" any="all" options={['sender', 'operator', 'tidemark']} />
       </div>
       <Await of={loaded}>
         {({ items }) => (

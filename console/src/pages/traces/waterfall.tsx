@@ -1,6 +1,8 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot have its rows where they are placed.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names its active row.
+
 import { Button } from '../../parts/button.tsx';
+import { Input } from '../../parts/filters.tsx';
 import '../../charts/charts.css';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Swatch } from '../../charts/chart.tsx';
@@ -86,17 +88,15 @@ const Find = ({ rows, active, onMove }: FindProps) => {
         onMove(nextOf(rows, active, (row) => matches(row, find)));
       }}
     >
-      <label class="row">
-        Search spans{' '}
-        <input
-          type="search"
-          data-search
-          value={find}
-          placeholder="name, service, attribute"
-          aria-keyshortcuts="/"
-          onInput={({ currentTarget }) => setFind(currentTarget.value)}
-        />
-      </label>
+      <Input
+        label="Search spans"
+        type="search"
+        data-search
+        value={find}
+        placeholder="name, service, attribute"
+        aria-keyshortcuts="/"
+        onValue={setFind}
+      />
       <button type="submit" disabled={found === 0}>
         Next
       </button>
