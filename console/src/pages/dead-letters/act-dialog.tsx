@@ -5,20 +5,12 @@ import { useAct } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
 import { code, id, text } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { counted } from '../../parts/figures.ts';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Failed, Loading } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
-import {
-  type Act,
-  actsOf,
-  counted,
-  type Done,
-  doneText,
-  type RunningAct,
-  runAll,
-  type Target,
-} from './bulk.ts';
+import { type Act, actsOf, type Done, doneText, type RunningAct, runAll, type Target } from './bulk.ts';
 
 const effects: Readonly<Record<Act, string>> = {
   redrive:

@@ -1,5 +1,6 @@
 import type { components } from '../../api/schema.d.ts';
-import { wholeText } from '../../parts/figures.ts';
+import { counted } from '../../parts/figures.ts';
+import { ownerQuery } from '../../parts/owners.ts';
 import { type Pipeline as SignalPipeline, pipelines as signalPipelines } from '../../parts/signals.ts';
 
 // What is redriven or purged, how, and in which words: without the browser, so that it can be tested.
@@ -30,16 +31,15 @@ export const filterOf = (
   query: URLSearchParams,
   range: { readonly since: number; readonly until: number | undefined },
 ): Filter | undefined => {
-  const owner = query.get('owner') ?? '';
-  const [, app, id] = /^(app:)?(\d{1,12})$/.exec(owner) ?? [];
+  const owner = ownerQuery(query.get('owner') ?? '');
   const name = query.get('pipeline') ?? '';
   const pipeline = pipelines.find((each) => each === name);
-  if ((owner !== '' && id === undefined) || (name !== '' && pipeline === undefined)) return undefined;
+  if (owner === undefined || (name !== '' && pipeline === undefined)) return undefined;
   const reason = query.get('reason') ?? '';
   const table = query.get('table') ?? '';
   return {
     ...(pipeline === undefined ? {} : { pipeline }),
-    ...(id === undefined ? {} : app === undefined ? { data_id: Number(id) } : { app_id: Number(id) }),
+    ...owner,
     ...(reason === '' ? {} : { reason }),
     ...(table === '' ? {} : { table }),
     ...(range.since === 0 ? {} : { since: range.since }),
@@ -85,10 +85,6 @@ export const runAll = async (
     onPart(sum);
   } while (sum.next_cursor !== null && isWanted());
 };
-
-/** `1 dead letter`, `1,200 items`. */
-export const counted = (count: number, noun: string): string =>
-  `${wholeText(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 const participles: Readonly<Record<Act, string>> = { redrive: 'redriven', purge: 'purged' };
 

@@ -3,10 +3,10 @@ import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
-import { wholeText } from '../../parts/figures.ts';
+import { counted, wholeText } from '../../parts/figures.ts';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import { counted, type Pipeline, type StoppedConsumer, stoppedConsumers, waitingOf } from './bulk.ts';
+import { type Pipeline, type StoppedConsumer, stoppedConsumers, waitingOf } from './bulk.ts';
 
 const lookEveryMs = 5_000;
 const followEveryMs = 1_000;

@@ -1,6 +1,6 @@
 import type { Answer } from '../../api/client.ts';
+import { counted } from '../../parts/figures.ts';
 import { Hostile } from '../../parts/hostile.tsx';
-import { counted } from './bulk.ts';
 
 export type Shown = Answer<'/api/v1/dead-letters/{id}'>;
 export type Listed = Answer<'/api/v1/dead-letters'>['items'][number];

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { useGet } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
 import { Facts } from '../../parts/facts.tsx';
+import { counted } from '../../parts/figures.ts';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
@@ -9,7 +10,7 @@ import { Await, Badge } from '../../parts/states.tsx';
 import { href, navigate } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { ActDialog } from './act-dialog.tsx';
-import { type Act, counted } from './bulk.ts';
+import type { Act } from './bulk.ts';
 import { Content, type Shown } from './content.tsx';
 
 /** Whether it is an orphan, in words. */

@@ -1,4 +1,5 @@
 import { Button } from '../../parts/button.tsx';
+import { counted } from '../../parts/figures.ts';
 import './dead-letters.css';
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
@@ -13,16 +14,7 @@ import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
-import {
-  type Act,
-  counted,
-  type Filter,
-  filterOf,
-  pickedOf,
-  pipelines,
-  type Target,
-  targetOf,
-} from './bulk.ts';
+import { type Act, type Filter, filterOf, pickedOf, pipelines, type Target, targetOf } from './bulk.ts';
 import { Consumers } from './consumers.tsx';
 import { Content, type Listed } from './content.tsx';
 import { Letter, OrphanBadge } from './letter.tsx';

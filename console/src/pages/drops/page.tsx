@@ -6,11 +6,12 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useGet } from '../../api/use.ts';
 import { numberText } from '../../parts/format.tsx';
+import { ownerQuery, ownerText } from '../../parts/owners.ts';
 import { Failed, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { ReasonFilter } from '../outcomes/reasons.tsx';
-import { ownerQuery, ownerText } from '../outcomes/series.ts';
+
 import { Samples, SampleTable } from './samples.tsx';
 import { addTo, emptyTail, isDropsEvent } from './tail.ts';
 

@@ -10,11 +10,12 @@ import { Facts } from '../../parts/facts.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
+import { ownerQuery, ownerText } from '../../parts/owners.ts';
 import { itemOf } from '../../parts/signals.ts';
 import { Await, Failed } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Explanation } from '../outcomes/reasons.tsx';
-import { ownerQuery, ownerText, reasonCounts } from '../outcomes/series.ts';
+import { reasonCounts } from '../outcomes/series.ts';
 import { keyOf } from './tail.ts';
 
 export type Drop = components['schemas']['Drop'];

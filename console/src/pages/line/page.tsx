@@ -5,7 +5,7 @@ import { get } from '../../api/client.ts';
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
-import { durationText, numberText, Time } from '../../parts/format.tsx';
+import { counted, durationText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Loading } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
@@ -78,7 +78,7 @@ const Troubles = ({ line }: { line: Line }) => {
     );
   return (
     <>
-      <h2>{line.troubles.length === 1 ? '1 trouble' : `${line.troubles.length} troubles`}</h2>
+      <h2>{counted(line.troubles.length, 'trouble')}</h2>
       <ul class="troubles">
         {line.troubles.map(({ code, severity, text, remedy, runbook }) => (
           <li key={`${code} ${text}`} class={severity}>

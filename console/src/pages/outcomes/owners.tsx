@@ -2,11 +2,12 @@ import type { Answer } from '../../api/client.ts';
 import { Button } from '../../parts/button.tsx';
 import { number, numberColumn, textColumn } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
+import { ownerName, ownerText } from '../../parts/owners.ts';
 import { furtherTerms, itemsOf } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
-import { ownerName, ownerText, refusedOf, removedText } from './series.ts';
+import { refusedOf, removedText } from './series.ts';
 
 type Outcomes = Answer<'/api/v1/outcomes'>;
 type Account = Outcomes['items'][number];

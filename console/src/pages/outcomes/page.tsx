@@ -8,6 +8,7 @@ import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
 import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
+import { ownerName, ownerPath, ownerQuery } from '../../parts/owners.ts';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
@@ -21,9 +22,6 @@ import {
   chartsOf,
   daysMax,
   otherKey,
-  ownerName,
-  ownerPath,
-  ownerQuery,
   reasonCounts,
   sentenceOf,
   stepOf,

@@ -5,26 +5,18 @@ import { Button } from '../../parts/button.tsx';
 import { column, number, text, time, word } from '../../parts/columns.tsx';
 import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { type Filled, FormDialog } from '../../parts/form.tsx';
-import { Figure } from '../../parts/format.tsx';
+import { counted, Figure } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { isOfApplications, isStreamOfApplications, itemsOf } from '../../parts/signals.ts';
+import { OwnerLink } from '../../parts/owner-link.tsx';
+import { ownerName, ownerQuery, ownerText } from '../../parts/owners.ts';
+import { itemsOf } from '../../parts/signals.ts';
 import { Await, Badge, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
-import { href, useAddress, useQueryState } from '../../shell/router.ts';
+import { useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
-import { ownerQuery } from '../outcomes/series.ts';
-import { closedWith, type Difference, kindText, ownerOf, ownerText } from './differences.ts';
 
-const Owner = ({ of }: { of: Difference }) => {
-  const [owner] = of.owners;
-  if (owner === undefined) return <>not known</>;
-  return (
-    <a href={href(`/${isStreamOfApplications(of.stream) ? 'applications' : 'sources'}/${owner}`)}>
-      {ownerText(of)}
-    </a>
-  );
-};
+import { closedWith, type Difference, kindText, ownerOf, ownerWords } from './differences.ts';
 
 const columnsOf = (close: ((difference: Difference) => void) | undefined): readonly Column<Difference>[] => [
   column(
@@ -33,7 +25,7 @@ const columnsOf = (close: ((difference: Difference) => void) | undefined): reado
     (each) => Number(!each.is_open),
   ),
   word('Difference', ({ kind }) => kindText(kind)),
-  column('Owner', (each) => <Owner of={each} />, ownerText),
+  column('Owner', (each) => <OwnerLink of={ownerOf(each)} none="not known" />, ownerWords),
   word('Stream', ({ stream }) => stream),
   number('Items', ({ items }) => items),
   number('Messages', ({ messages }) => messages),
@@ -41,7 +33,7 @@ const columnsOf = (close: ((difference: Difference) => void) | undefined): reado
   time('To', ({ until }) => until),
   column('Closed because', (each) => {
     if (!each.is_open) return <Hostile text={each.reason} />;
-    const label = `Close: ${kindText(each.kind)} of ${ownerText(each)} …`;
+    const label = `Close: ${kindText(each.kind)} of ${ownerWords(each)} …`;
     return (
       close !== undefined &&
       each.kind !== 'not_known' && (
@@ -85,9 +77,8 @@ const Close = ({ one, all, onClose, onClosed }: CloseProps) => {
       onClose={onClose}
     >
       <p>
-        All open differences of this kind, <strong>{ownerText(one)}</strong>: {own.length} with{' '}
-        <Figure value={items} /> {items === 1 ? 'item' : 'items'}. They stay visible; a larger figure opens
-        one again.
+        All open differences of this kind, <strong>{ownerWords(one)}</strong>: {own.length} with{' '}
+        {counted(items, 'item')}. They stay visible; a larger figure opens one again.
       </p>
     </FormDialog>
   );
@@ -100,9 +91,7 @@ const verdicts = {
 } as const;
 
 const comparedColumns: readonly Column<Answer<'/api/v1/account/stores'>['items'][number]>[] = [
-  word('Owner', (each) =>
-    isOfApplications(each.pipeline) ? `application ${each.app_id}` : `data id ${each.data_id}`,
-  ),
+  word('Owner', (each) => ownerName(ownerText(each))),
   word('Items', ({ pipeline }) => itemsOf(pipeline)),
   column('Store', (each) => {
     const [tone, words] = verdicts[`${each.adds_up}`];

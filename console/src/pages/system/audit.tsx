@@ -1,6 +1,7 @@
 import type { Answer } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
 import { code, column, text, time, word } from '../../parts/columns.tsx';
+import { counted } from '../../parts/figures.ts';
 import { emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, type Tone } from '../../parts/states.tsx';
@@ -64,9 +65,7 @@ const Changes = ({ of: { changes, changes_cut: cut = 0 } }: { of: Entry }) =>
     <>–</>
   ) : (
     <details>
-      <summary>
-        {changes.length + cut} {changes.length + cut === 1 ? 'change' : 'changes'}
-      </summary>
+      <summary>{counted(changes.length + cut, 'change')}</summary>
       {changes.map((each, index) => (
         <Change key={index} of={each} />
       ))}
