@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { durationText, numberText } from './figures.ts';
 import { Figure, Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
+import { Badge, type Tone } from './states.tsx';
 import type { Column } from './table.tsx';
 
 // Columns of the usual kinds, a line each. A column is named in the address by its title.
@@ -26,6 +27,14 @@ export const word = <T,>(title: string, of: Of<T, string>): Column<T> => column(
 
 export const code = <T,>(title: string, of: Of<T, string>): Column<T> =>
   column(title, (row) => <code>{of(row)}</code>, of);
+
+/** A state in a word. */
+export const badge = <T,>(title: string, of: Of<T, readonly [tone: Tone, word: string]>): Column<T> =>
+  column(
+    title,
+    (row) => <Badge tone={of(row)[0]}>{of(row)[1]}</Badge>,
+    (row) => of(row)[1],
+  );
 
 /** A text that a sender or another user wrote. */
 export const text = <T,>(title: string, of: Of<T, string | null>, max = 120): Column<T> =>

@@ -1,7 +1,6 @@
 import { TableButton } from '../../charts/table-button.tsx';
-import { column, numberColumn, textColumn } from '../../parts/columns.tsx';
+import { badge, numberColumn, textColumn } from '../../parts/columns.tsx';
 import { bytesText, durationText } from '../../parts/figures.ts';
-import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { type Box, type Curve, columns, drawingOf, type Line, type Stream, streamTone } from './layout.ts';
@@ -132,7 +131,7 @@ const BoxOf = ({ box, line }: { box: Box; line: Line }) => {
 
 const streamColumns: readonly Column<Stream>[] = [
   textColumn('stream', 'Stream', ({ stream }) => stream),
-  column('State', (each) => <Badge tone={streamTone(each)}>{streamLines(each)[0]}</Badge>),
+  badge('State', (each) => [streamTone(each), streamLines(each)[0]]),
   numberColumn('in', 'Messages in/s', (each) => each.messages_in_per_second),
   numberColumn('messages', 'Messages', ({ messages }) => messages),
   numberColumn('bytes', 'Size', ({ bytes }) => bytes, bytesText),

@@ -4,11 +4,11 @@ import { nowSeconds } from '../../api/clock.ts';
 import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { Button } from '../../parts/button.tsx';
-import { column, numberColumn } from '../../parts/columns.tsx';
+import { badge, column, numberColumn } from '../../parts/columns.tsx';
 import { Search, Select } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, Failed, NotKnown, TooLarge } from '../../parts/states.tsx';
+import { Await, Failed, NotKnown, TooLarge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
@@ -67,11 +67,7 @@ const columnsOf = (
       ({ name }) => name,
     ),
     numberColumn('biz', 'Business', ({ biz }) => biz, String),
-    column(
-      'State',
-      ({ state }) => <Badge tone={toneOfState(state)[0]}>{toneOfState(state)[1]}</Badge>,
-      ({ state }) => state,
-    ),
+    badge('State', ({ state }) => toneOfState(state)),
     counts('received', 'Received'),
     counts('stored', 'Stored'),
     counts('dropped', 'Dropped'),

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { type Answer, call } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
-import { column, number, text, time, word } from '../../parts/columns.tsx';
+import { badge, column, number, text, time, word } from '../../parts/columns.tsx';
 import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { type Filled, FormDialog } from '../../parts/form.tsx';
 import { counted, Figure } from '../../parts/format.tsx';
@@ -10,7 +10,7 @@ import { Hostile } from '../../parts/hostile.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
 import { ownerName, ownerQuery, ownerText } from '../../parts/owners.ts';
 import { itemsOf } from '../../parts/signals.ts';
-import { Await, Badge, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
+import { Await, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAddress, useQueryState } from '../../shell/router.ts';
@@ -19,11 +19,7 @@ import { useAllows } from '../../shell/session.ts';
 import { closedWith, type Difference, kindText, ownerOf, ownerWords } from './differences.ts';
 
 const columnsOf = (close: ((difference: Difference) => void) | undefined): readonly Column<Difference>[] => [
-  column(
-    'State',
-    (each) => (each.is_open ? <Badge tone="bad">open</Badge> : <Badge>closed</Badge>),
-    (each) => Number(!each.is_open),
-  ),
+  badge('State', (each) => (each.is_open ? ['bad', 'open'] : ['neutral', 'closed'])),
   word('Difference', ({ kind }) => kindText(kind)),
   column('Owner', (each) => <OwnerLink of={ownerOf(each)} none="not known" />, ownerWords),
   word('Stream', ({ stream }) => stream),
@@ -93,10 +89,7 @@ const verdicts = {
 const comparedColumns: readonly Column<Answer<'/api/v1/account/stores'>['items'][number]>[] = [
   word('Owner', (each) => ownerName(ownerText(each))),
   word('Items', ({ pipeline }) => itemsOf(pipeline)),
-  column('Store', (each) => {
-    const [tone, words] = verdicts[`${each.adds_up}`];
-    return <Badge tone={tone}>{words}</Badge>;
-  }),
+  badge('Store', (each) => verdicts[`${each.adds_up}`]),
   text('Why', ({ why, differences }) =>
     why === '' ? differences.map(({ kind, items: n }) => `${kindText(kind)}: ${n}`).join('; ') : why,
   ),

@@ -1,18 +1,14 @@
 import { type Answer, call } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
-import { column, duration, word } from '../../parts/columns.tsx';
+import { badge, column, duration, word } from '../../parts/columns.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Loading } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 
 const findingColumns: readonly Column<Answer<'/api/v1/doctor', 'post'>['findings'][number]>[] = [
-  column(
-    'Result',
-    ({ ok }) => <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'ok' : 'not ok'}</Badge>,
-    ({ ok }) => Number(ok),
-  ),
+  badge('Result', ({ ok }) => (ok ? ['good', 'ok'] : ['bad', 'not ok'])),
   word('Check', ({ name }) => name),
   duration('Took', ({ ms }) => ms),
   column('Found', ({ detail, remedy }) => (

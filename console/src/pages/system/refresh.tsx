@@ -1,7 +1,7 @@
 import { type Answer, call } from '../../api/client.ts';
 import { useAct, useGet } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
-import { column, duration, id, number, time, word } from '../../parts/columns.tsx';
+import { badge, column, duration, id, number, time, word } from '../../parts/columns.tsx';
 import { wholeText } from '../../parts/figures.ts';
 import { emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -68,11 +68,7 @@ const subscriptionColumns: readonly Column<Subscription>[] = [
   ),
   id('Business', (each) => each.mon_biz_id),
   word('Adapter', ({ adapter }) => adapter),
-  column(
-    'State',
-    ({ state }) => <Badge tone={state === 'active' ? 'good' : 'info'}>{state}</Badge>,
-    ({ state }) => state,
-  ),
+  badge('State', ({ state }) => [state === 'active' ? 'good' : 'info', state]),
   time('Updated', ({ updated }) => updated),
   column('Document', ({ document }) => (
     <details>

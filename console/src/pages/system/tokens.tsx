@@ -3,13 +3,13 @@ import { type Answer, call } from '../../api/client.ts';
 import { now, nowSeconds } from '../../api/clock.ts';
 import { useGet } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
-import { column, id, text, time, word } from '../../parts/columns.tsx';
+import { badge, column, id, text, time, word } from '../../parts/columns.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { Pager } from '../../parts/filters.tsx';
 import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge } from '../../parts/states.tsx';
+import { Await, Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
 import { useSession } from '../../shell/session.ts';
@@ -62,13 +62,9 @@ const MadeToken = ({ made, onClose }: { made: Made; onClose: () => void }) => (
   </Dialog>
 );
 
-const State = ({ of: { is_revoked: isRevoked, expires_at: expires } }: { of: Token }) => {
-  if (isRevoked) return <Badge>revoked</Badge>;
-  return expires !== null && expires * 1000 <= now() ? (
-    <Badge>expired</Badge>
-  ) : (
-    <Badge tone="good">valid</Badge>
-  );
+const stateOf = ({ is_revoked: isRevoked, expires_at: expires }: Token): readonly [Tone, string] => {
+  if (isRevoked) return ['neutral', 'revoked'];
+  return expires !== null && expires * 1000 <= now() ? ['neutral', 'expired'] : ['good', 'valid'];
 };
 
 const columnsOf = (own: number, revoke: (token: Token) => void): readonly Column<Token>[] => [
@@ -87,7 +83,7 @@ const columnsOf = (own: number, revoke: (token: Token) => void): readonly Column
   time('Created', (token) => token.create_time),
   text('By', ({ creator }) => creator, 60),
   time('Expires', (token) => token.expires_at, 'never'),
-  column('State', (token) => <State of={token} />),
+  badge('State', stateOf),
   column('Act', (token) => {
     const label = `Revoke token ${token.token_id} …`;
     return (
