@@ -36,6 +36,12 @@ export const badge = <T,>(title: string, of: Of<T, readonly [tone: Tone, word: s
     (row) => of(row)[1],
   );
 
+/** What names the row, as a field of a record does. */
+export const head = <T,>(title: string, of: Of<T, string>): Column<T> => ({
+  ...column(title, (row) => <Hostile text={of(row)} max={80} />),
+  isHead: true,
+});
+
 /** A text that a sender or another user wrote. */
 export const text = <T,>(title: string, of: Of<T, string | null>, max = 120): Column<T> =>
   column(

@@ -9,6 +9,8 @@ export type Column<T> = {
   readonly cell: (row: T) => ComponentChildren;
   readonly sortBy?: (row: T) => string | number;
   readonly isNumber?: boolean;
+  /** Its cells name the rows. */
+  readonly isHead?: boolean;
 };
 
 type TableProps<T> = {
@@ -86,11 +88,17 @@ export const Table = <T,>({
               .slice(0, rowsMax)
               .map((row) => (
                 <tr key={keyOf(row)}>
-                  {columns.map((column) => (
-                    <td key={column.key} class={column.isNumber ? 'number' : undefined}>
-                      {column.cell(row)}
-                    </td>
-                  ))}
+                  {columns.map(({ key, cell, isNumber, isHead }) =>
+                    isHead ? (
+                      <th key={key} scope="row">
+                        {cell(row)}
+                      </th>
+                    ) : (
+                      <td key={key} class={isNumber ? 'number' : undefined}>
+                        {cell(row)}
+                      </td>
+                    ),
+                  )}
                 </tr>
               ))}
           </tbody>
