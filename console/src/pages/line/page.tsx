@@ -155,6 +155,7 @@ const Page = () => {
           <Totals line={line} lines={lines} />
           <LineDrawing line={line} />
           <Account account={line.account} why={line.account_why} />
+          <h2>Processes</h2>
           <Processes processes={line.processes} at={line.at} />
         </>
       )}

@@ -1,4 +1,4 @@
-import { column, numberColumn, textColumn } from '../../parts/columns.tsx';
+import { column, numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { bytesText, durationText, percentText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge, type Tone } from '../../parts/states.tsx';
@@ -45,21 +45,19 @@ const processColumns = (at: number): Column<Process>[] => [
   numberColumn('loop', 'Loop p99', (each) => each.event_loop_p99_ms, durationText),
   numberColumn('rss', 'Memory', (each) => each.rss_bytes, bytesText),
   numberColumn('up', 'Up', (each) => Math.max(0, at - each.started_at) * 1000, durationText),
+  timeColumn('started', 'Started', (each) => each.started_at),
 ];
 
 /** Every process that was there in the last two minutes, with what it uses. */
 export const Processes = ({ processes, at }: { processes: readonly Process[]; at: number }) => (
-  <>
-    <h2>Processes</h2>
-    <Table
-      caption="Processes"
-      sortName="processes"
-      rows={processes}
-      keyOf={({ id }) => id}
-      empty="No process reports that it runs. Start ingress, transfer and metadata, and check their connection to NATS."
-      columns={processColumns(at)}
-    />
-  </>
+  <Table
+    caption="Processes"
+    sortName="processes"
+    rows={processes}
+    keyOf={({ id }) => id}
+    empty="No process reports that it runs. Start ingress, transfer and metadata, and check their connection to NATS."
+    columns={processColumns(at)}
+  />
 );
 
 const roles = ['ingress', 'transfer', 'metadata'] as const;

@@ -1,11 +1,12 @@
 import type { Answer } from '../../api/client.ts';
+import { nowSeconds } from '../../api/clock.ts';
 import { useGet } from '../../api/use.ts';
-import { bytes, code, column, duration, share, text, time, word } from '../../parts/columns.tsx';
+import { code, column, text, word } from '../../parts/columns.tsx';
 import { Choice, TextFilter } from '../../parts/filters.tsx';
-import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, type Tone } from '../../parts/states.tsx';
+import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
+import { Processes } from '../line/processes.tsx';
 
 /** Whether one of the texts has what the reader searches. */
 const has = (search: string, ...texts: readonly (string | null)[]): boolean =>
@@ -104,38 +105,6 @@ export const Reasons = () => {
   );
 };
 
-type Process = Answer<'/api/v1/processes'>['items'][number];
-
-const states: Readonly<Record<Process['state'], readonly [Tone, string]>> = {
-  ready: ['good', 'ready'],
-  not_ready: ['warn', 'not ready'],
-  gone: ['bad', 'silent'],
-};
-
-const processColumns: readonly Column<Process>[] = [
-  word('Role', ({ role }) => role),
-  text('Host', ({ host, pid }) => `${host}:${pid}`),
-  text('Version', ({ version }) => version),
-  column(
-    'State',
-    ({ state, failing, degraded }) => (
-      <>
-        <Badge tone={states[state][0]}>{states[state][1]}</Badge>
-        {[...failing, ...degraded].map(({ check, why }) => (
-          <div key={`c${check}`}>
-            {check}: <Hostile text={why} max={160} />
-          </div>
-        ))}
-      </>
-    ),
-    ({ state }) => state,
-  ),
-  time('Started', (each) => each.started_at),
-  share('CPU', ({ cpu }) => cpu),
-  bytes('Memory', (each) => each.rss_bytes),
-  duration('Event loop p99', (each) => each.event_loop_p99_ms),
-];
-
 /** Every process that was heard in the last two minutes, with its version. */
 export const ProcessList = () => {
   const loaded = useGet('/api/v1/processes', {}, 5_000);
@@ -150,13 +119,7 @@ export const ProcessList = () => {
                 {versions.size} versions run at once: finish the rollout, or undo it.
               </p>
             )}
-            <Table
-              caption="Processes"
-              columns={processColumns}
-              rows={items}
-              keyOf={({ id }) => id}
-              empty="No process reports: NATS does not carry their pulses to metadata."
-            />
+            <Processes processes={items} at={nowSeconds()} />
           </>
         );
       }}
