@@ -1,4 +1,5 @@
 import { Facts } from '../../parts/facts.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
 import './owners.css';
 import type { ComponentChildren } from 'preact';
 import { useLoad } from '../../api/use.ts';
@@ -54,7 +55,8 @@ const tabs: readonly {
 /** One owner: what it sends, what became of it, and what can be changed. */
 export const OwnerPage = ({ kind, rest }: { kind: Kind; rest: readonly string[] }) => {
   const id = Number(rest[0]);
-  const tab = tabs.find(({ path, of = kind.path }) => path === (rest[1] ?? '') && of === kind.path);
+  const offered = tabs.filter(({ of = kind.path }) => of === kind.path);
+  const tab = offered.find(({ path }) => path === (rest[1] ?? ''));
   const loaded = useLoad(`${kind.path}/${id}`, (signal) => kind.read(id, signal), 5_000);
   const { data: owner, reload } = loaded;
   if (!Number.isSafeInteger(id) || id < 1 || tab === undefined) {
@@ -80,20 +82,12 @@ export const OwnerPage = ({ kind, rest }: { kind: Kind; rest: readonly string[] 
         </span>
         {owner !== undefined && <Actions kind={kind} owner={owner} reload={reload} />}
       </div>
-      <nav class="tabs" aria-label={`Parts of the ${kind.noun}`}>
-        {tabs.map(
-          ({ path, title, of = kind.path }) =>
-            of === kind.path && (
-              <a
-                key={path}
-                href={href(`${kind.path}/${id}${path && `/${path}`}`)}
-                aria-current={path === tab.path ? 'page' : undefined}
-              >
-                {title}
-              </a>
-            ),
-        )}
-      </nav>
+      <Tabs
+        label={`Parts of the ${kind.noun}`}
+        base={`${kind.path}/${id}`}
+        tabs={offered}
+        current={tab.path}
+      />
       <Await of={loaded}>{(data) => <tab.Tab key={id} kind={kind} owner={data} reload={reload} />}</Await>
     </>
   );
