@@ -34,7 +34,7 @@ export const Dialog = ({ title, onClose, isHeld = false, children }: DialogProps
 type ActDialogProps = {
   readonly title: string;
   readonly verb: string;
-  readonly act: () => Promise<void>;
+  readonly act: () => Promise<unknown>;
   readonly onClose: () => void;
   readonly isDanger?: boolean;
   /** The act has to wait for what the reader fills in. */

@@ -100,7 +100,7 @@ type FormProps = {
   readonly fields: readonly Field[];
   readonly verb: string;
   /** `warn` stops an act that cannot be undone with words on what it does, until the reader begins it again. */
-  readonly act: (filled: Filled, warn: (words: string) => void) => Promise<void>;
+  readonly act: (filled: Filled, warn: (words: string) => void) => Promise<unknown>;
   readonly onClose: () => void;
   readonly children?: ComponentChildren;
 };

@@ -7,7 +7,6 @@ import { type Field, FormDialog } from '../../parts/form.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
-import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { fieldsOf, type Policy, type PolicyValue, policyChange } from './figures.ts';
 import { changing, isAlive } from './owner.ts';
@@ -112,10 +111,9 @@ export const PolicyTab = (props: TabProps) => {
                 const { retention_days: days } = body;
                 const removed = days === undefined ? days : await removedText(props, days);
                 if (removed !== undefined) warn(removed);
-                await changing(loaded.reload, () =>
+                await changing(loaded.reload, 'The policy is changed', () =>
                   call('patch', `/api/v1/${kind.base}/{id}/policy`, { path, body, etag }),
                 );
-                announce('The policy is changed');
               }}
             />
           )}

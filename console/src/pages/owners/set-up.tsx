@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { call, get } from '../../api/client.ts';
-import { useAct, useGet, useLoad } from '../../api/use.ts';
+import { get } from '../../api/client.ts';
+import { useGet, useLoad } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Time } from '../../parts/format.tsx';
@@ -12,7 +12,7 @@ import { waitingWords } from './figures.ts';
 import { type Activity, itemsOfKind } from './owner.ts';
 import type { TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
-import { keepToken, keptToken } from './tokens.ts';
+import { keptToken, useReveal } from './tokens.ts';
 
 /** Stands in a snippet in the place of the token. */
 const placeholder = '<token>';
@@ -106,12 +106,7 @@ export const SetUp = (props: TabProps) => {
   const [name, setName] = useQueryState('client', 'curl');
   const [token, setToken] = useState(keptToken(kind.path, owner.id));
   const isEditor = useAllows('editor');
-  const reveal = useAct(async () => {
-    const path = { id: owner.id };
-    const { data } = await call('post', `/api/v1/${kind.base}/{id}/reveal-token`, { path, body: {} });
-    keepToken(kind.path, owner.id, data.token);
-    setToken(data.token);
-  });
+  const reveal = useReveal(props, (shown) => setToken(shown.token));
   const loaded = useGet('/api/v1/snippets', { query: kind.queryOf(owner.id) });
   return (
     <>
