@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { ApiError } from '../api/client.ts';
+import { type Answer, ApiError, ask, type BodyOf, type PathOf } from '../api/client.ts';
 import { type Resource, useLoad } from '../api/use.ts';
 import { useQueryState } from '../shell/router.ts';
 import { useSession } from '../shell/session.ts';
@@ -35,6 +35,19 @@ export const useQuery = <T,>(key: string, load: (signal: AbortSignal) => Promise
     }
   });
   return { ...loaded, cancel: () => cancelling.current?.abort() };
+};
+
+/** The query of a body, a new one when the body or the range is another; undefined asks nothing. */
+export const useAsked = <P extends PathOf<'post'>>(
+  path: P,
+  body: BodyOf<P> | undefined,
+  range: string,
+): Query<Answer<P, 'post'> | undefined> => {
+  // A range that ends now moves with each drawing of the page.
+  const fixed = JSON.stringify(body, (name, value) => (name === 'since' || name === 'until' ? 0 : value));
+  return useQuery(`${fixed} ${range}`, async (signal) =>
+    body === undefined ? undefined : ask(path, body, signal),
+  );
 };
 
 type QueriedProps<T> = { of: Query<T | undefined>; children: (data: T) => ComponentChildren };

@@ -1,13 +1,13 @@
 import './points.css';
 import { useState } from 'preact/hooks';
-import { call, get } from '../../api/client.ts';
+import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
 import { Choice, Search, Select } from '../../parts/filters.tsx';
 import { exactText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
-import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Queried, Ran, useAsked } from '../../parts/query.tsx';
 import { Empty, Failed, Loading, TooLarge } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
@@ -175,12 +175,8 @@ const Page = () => {
   const { query } = useAddress();
   const range = useTimeRange();
   const body = queryOf(query, range);
-  const key = typeof body === 'string' ? body : JSON.stringify({ ...body, since: 0, until: 0 }) + range.key;
-  const found = useQuery(key, async (signal) =>
-    typeof body === 'string'
-      ? undefined
-      : (await call('post', '/api/v1/query/points', { body, signal })).data,
-  );
+  const asked = typeof body === 'string' ? undefined : body;
+  const found = useAsked('/api/v1/query/points', asked, range.key);
   return (
     <>
       <h1>Explore points</h1>

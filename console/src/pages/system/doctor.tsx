@@ -1,4 +1,4 @@
-import { type Answer, call } from '../../api/client.ts';
+import { type Answer, ask } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
 import { badge, column, duration, word } from '../../parts/columns.tsx';
@@ -21,10 +21,7 @@ const findingColumns: readonly Column<Answer<'/api/v1/doctor', 'post'>['findings
 
 /** Every dependency as metadata sees it; the checks run when the tab is opened, and again on demand. */
 export const Doctor = () => {
-  const checked = useLoad(
-    'doctor',
-    async (signal) => (await call('post', '/api/v1/doctor', { signal })).data,
-  );
+  const checked = useLoad('doctor', (signal) => ask('/api/v1/doctor', undefined, signal));
   if (checked.isLoading) return <Loading what="The checks run" />;
   return (
     <Await of={checked}>

@@ -1,14 +1,14 @@
 import { Button } from '../../parts/button.tsx';
 import './traces.css';
 import { useState } from 'preact/hooks';
-import { type Answer, call, get } from '../../api/client.ts';
+import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, time } from '../../parts/columns.tsx';
 import { Chip, Choice, Input, Pager, Select, TextFilter } from '../../parts/filters.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
-import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Queried, Ran, useAsked } from '../../parts/query.tsx';
 import { Badge, Empty, Unreadable } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
@@ -180,12 +180,7 @@ const Found = () => {
   const { query } = useAddress();
   const range = useTimeRange();
   const body = searchOf(query, range);
-  const key = typeof body === 'string' ? body : JSON.stringify({ ...body, since: 0, until: 0 }) + range.key;
-  const found = useQuery(key, async (signal) =>
-    typeof body === 'string'
-      ? undefined
-      : (await call('post', '/api/v1/query/traces', { body, signal })).data,
-  );
+  const found = useAsked('/api/v1/query/traces', typeof body === 'string' ? undefined : body, range.key);
   if (typeof body === 'string') return <Unreadable>{body}</Unreadable>;
   return (
     <Queried of={found}>
