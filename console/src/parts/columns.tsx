@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { durationText, numberText } from './figures.ts';
+import { durationText } from './figures.ts';
 import { Figure, Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
 import { Badge, type Tone } from './states.tsx';
@@ -53,7 +53,8 @@ export const text = <T,>(title: string, of: Of<T, string | null>, max = 120): Co
     (row) => of(row) ?? '',
   );
 
-const figures =
+/** Figures in a form of their own; null where they are not known. */
+export const figures =
   (show: (value: number) => ComponentChildren) =>
   <T,>(title: string, of: Of<T, number | null>): Column<T> => ({
     ...column<T>(
@@ -67,7 +68,6 @@ const figures =
     isNumber: true,
   });
 
-/** Figures; null where they are not known. */
 export const number = figures((value) => <Figure value={value} />);
 export const bytes = figures((value) => <Figure value={value} as="bytes" />);
 export const share = figures((value) => <Figure value={value} as="percent" />);
@@ -85,24 +85,3 @@ export const time = <T,>(title: string, of: Of<T, number | null>, otherwise = 'â
     },
     (row) => of(row) ?? Number.MAX_SAFE_INTEGER,
   );
-
-// The same with a name of its own in the address.
-
-export const textColumn = <T,>(key: string, title: string, of: Of<T, string>, max = 100): Column<T> => ({
-  ...text(title, of, max),
-  key,
-});
-
-/** A figure in a form of its own; null where it is not known. */
-export const numberColumn = <T,>(
-  key: string,
-  title: string,
-  of: Of<T, number | null>,
-  shown = numberText,
-): Column<T> => ({ ...figures(shown)(title, of), key });
-
-/** Unix seconds. */
-export const timeColumn = <T,>(key: string, title: string, of: Of<T, number | null>): Column<T> => ({
-  ...time(title, of),
-  key,
-});

@@ -4,7 +4,7 @@ import { nowSeconds } from '../../api/clock.ts';
 import type { components } from '../../api/schema.d.ts';
 import { useAct, useGet, useLoad } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
-import { column, textColumn } from '../../parts/columns.tsx';
+import { column, text } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { Time } from '../../parts/format.tsx';
@@ -77,10 +77,10 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
     ),
     ({ reason }) => reason,
   ),
-  textColumn('field', 'Field', ({ field }) => field || '–', 40),
-  textColumn('value', 'Value', ({ value }) => value || '–', 40),
-  textColumn('sender', 'Sender', ({ sender }) => sender || '–', 30),
-  textColumn('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
+  text('Field', ({ field }) => field || '–', 40),
+  text('Value', ({ value }) => value || '–', 40),
+  text('Sender', ({ sender }) => sender || '–', 30),
+  text('SDK', ({ sdk }) => sdk || '–', 40),
 ];
 
 type SampleTableProps = { drops: readonly Drop[]; empty: preact.ComponentChildren };

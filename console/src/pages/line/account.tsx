@@ -1,4 +1,4 @@
-import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { number, text, time } from '../../parts/columns.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
@@ -45,13 +45,13 @@ const Verdict = ({ account, isOld }: { account: HourAccount; isOld: boolean }) =
 };
 
 const differenceColumns: readonly Column<HourAccount['differences'][number]>[] = [
-  textColumn('kind', 'Kind', ({ kind }) => kind),
-  numberColumn('items', 'Items', ({ items }) => items),
-  numberColumn('messages', 'Messages', ({ messages }) => messages),
-  textColumn('owner', 'Owner', ({ owners }) => owners.join(', ') || 'not known'),
-  textColumn('stream', 'Stream', ({ stream }) => stream || '–'),
-  timeColumn('from', 'Arrived', ({ from }) => from),
-  textColumn('what', 'Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
+  text('Kind', ({ kind }) => kind),
+  number('Items', ({ items }) => items),
+  number('Messages', ({ messages }) => messages),
+  text('Owner', ({ owners }) => owners.join(', ') || 'not known'),
+  text('Stream', ({ stream }) => stream || '–'),
+  time('Arrived', ({ from }) => from),
+  text('Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
 ];
 
 const Differences = ({ account }: { account: HourAccount }) => (

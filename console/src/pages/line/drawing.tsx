@@ -1,6 +1,6 @@
 import { TableButton } from '../../charts/table-button.tsx';
-import { badge, numberColumn, textColumn } from '../../parts/columns.tsx';
-import { bytesText, durationText } from '../../parts/figures.ts';
+import { badge, bytes, figures, number, text } from '../../parts/columns.tsx';
+import { durationText } from '../../parts/figures.ts';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { type Box, type Curve, columns, drawingOf, type Line, type Stream, streamTone } from './layout.ts';
@@ -130,15 +130,15 @@ const BoxOf = ({ box, line }: { box: Box; line: Line }) => {
 };
 
 const streamColumns: readonly Column<Stream>[] = [
-  textColumn('stream', 'Stream', ({ stream }) => stream),
+  text('Stream', ({ stream }) => stream),
   badge('State', (each) => [streamTone(each), streamLines(each)[0]]),
-  numberColumn('in', 'Messages in/s', (each) => each.messages_in_per_second),
-  numberColumn('messages', 'Messages', ({ messages }) => messages),
-  numberColumn('bytes', 'Size', ({ bytes }) => bytes, bytesText),
-  numberColumn('pending', 'Pending', ({ pending }) => pending),
-  numberColumn('ack', 'Under way', (each) => each.ack_pending),
-  numberColumn('redelivered', 'Redelivered', ({ redelivered }) => redelivered),
-  textColumn('full', 'At this growth', (each) => fullText(each) || 'does not fill'),
+  number('Messages in/s', (each) => each.messages_in_per_second),
+  number('Messages', ({ messages }) => messages),
+  bytes('Size', ({ bytes }) => bytes),
+  number('Pending', ({ pending }) => pending),
+  number('Under way', (each) => each.ack_pending),
+  number('Redelivered', ({ redelivered }) => redelivered),
+  text('At this growth', (each) => fullText(each) || 'does not fill'),
 ];
 
 /** The drawing as rows: for screen readers, narrow screens and everyone who wants figures. */
@@ -156,10 +156,10 @@ const StreamTable = ({ streams }: { streams: readonly Stream[] }) => (
 const EdgeTable = ({ line }: { line: Line }) => {
   const nameOf = (id: string): string => line.nodes.find((node) => node.id === id)?.name ?? id;
   const columnsOf: Column<Line['edges'][number]>[] = [
-    textColumn('from', 'From', ({ from }) => nameOf(from)),
-    textColumn('to', 'To', ({ to }) => nameOf(to)),
-    numberColumn('items', 'Items/s', (each) => each.items_per_second),
-    numberColumn('bytes', 'Bytes/s', (each) => each.bytes_per_second, byteRateText),
+    text('From', ({ from }) => nameOf(from)),
+    text('To', ({ to }) => nameOf(to)),
+    number('Items/s', (each) => each.items_per_second),
+    figures(byteRateText)('Bytes/s', (each) => each.bytes_per_second),
   ];
   return (
     <Table

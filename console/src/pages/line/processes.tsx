@@ -1,5 +1,5 @@
-import { column, numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
-import { bytesText, durationText, percentText } from '../../parts/format.tsx';
+import { bytes, column, duration, number, share, text, time } from '../../parts/columns.tsx';
+import { durationText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -31,21 +31,21 @@ const State = ({ process }: { process: Process }) => {
 };
 
 const processColumns = (at: number): Column<Process>[] => [
-  textColumn('role', 'Role', ({ role }) => role),
+  text('Role', ({ role }) => role),
   column(
     'State',
     (process) => <State process={process} />,
     ({ state }) => state,
   ),
-  textColumn('host', 'Host and process', ({ host, pid }) => `${host}:${pid}`, 50),
-  textColumn('version', 'Version', ({ version }) => version, 24),
-  numberColumn('items', 'Items/s', (each) => (each.role === 'metadata' ? 0 : each.items_per_second)),
-  numberColumn('bytes', 'Bytes/s', (each) => each.bytes_per_second, bytesText),
-  numberColumn('cpu', 'CPU', ({ cpu }) => cpu, percentText),
-  numberColumn('loop', 'Loop p99', (each) => each.event_loop_p99_ms, durationText),
-  numberColumn('rss', 'Memory', (each) => each.rss_bytes, bytesText),
-  numberColumn('up', 'Up', (each) => Math.max(0, at - each.started_at) * 1000, durationText),
-  timeColumn('started', 'Started', (each) => each.started_at),
+  text('Host and process', ({ host, pid }) => `${host}:${pid}`, 50),
+  text('Version', ({ version }) => version, 24),
+  number('Items/s', (each) => (each.role === 'metadata' ? 0 : each.items_per_second)),
+  bytes('Bytes/s', (each) => each.bytes_per_second),
+  share('CPU', ({ cpu }) => cpu),
+  duration('Loop p99', (each) => each.event_loop_p99_ms),
+  bytes('Memory', (each) => each.rss_bytes),
+  duration('Up', (each) => Math.max(0, at - each.started_at) * 1000),
+  time('Started', (each) => each.started_at),
 ];
 
 /** Every process that was there in the last two minutes, with what it uses. */

@@ -1,6 +1,6 @@
 import type { Answer } from '../../api/client.ts';
 import { Button } from '../../parts/button.tsx';
-import { number, numberColumn, textColumn } from '../../parts/columns.tsx';
+import { number, text } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { ownerName, ownerText } from '../../parts/owners.ts';
 import { furtherTerms, itemsOf } from '../../parts/signals.ts';
@@ -49,13 +49,13 @@ const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column
         </Button>
       ),
   },
-  textColumn('items', 'Items', ({ pipeline }) => itemsOf(pipeline)),
-  numberColumn('received', 'Received', ({ received }) => received),
+  text('Items', ({ pipeline }) => itemsOf(pipeline)),
+  number('Received', ({ received }) => received),
   {
-    ...numberColumn('stored', 'Stored', ({ stored }) => stored),
+    ...number('Stored', ({ stored }) => stored),
     cell: (row) => [numberText(row.stored), <div key="gone">{removedText(gone.get(keyOf(row)) ?? [])}</div>],
   },
-  numberColumn('dropped', 'Dropped', droppedOf),
+  number('Dropped', droppedOf),
   {
     ...{ key: 'reason', title: 'Most by', sortBy: (row) => topReason(row)?.[0] ?? '' },
     cell: (row) => {
@@ -68,14 +68,14 @@ const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column
       );
     },
   },
-  numberColumn('letters', 'Dead-lettered', (row) => row.dead_lettered),
+  number('Dead-lettered', (row) => row.dead_lettered),
   // Each has a column where an owner has some, so that a row adds up as it is shown.
   ...furtherTerms
     .filter((term) => items.some((row) => row[term] !== 0))
     .map((term) => number(`${term[0]?.toUpperCase()}${term.slice(1)}`, (row: Account) => row[term])),
-  numberColumn('flight', 'In flight', (row) => row.in_flight),
-  numberColumn('refused', 'Refused requests', (row) => refusedOf([row]).requests),
-  numberColumn('refused-items', 'Their items', (row) => refusedOf([row]).items),
+  number('In flight', (row) => row.in_flight),
+  number('Refused requests', (row) => refusedOf([row]).requests),
+  number('Their items', (row) => refusedOf([row]).items),
   { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
 ];
 

@@ -1,6 +1,6 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useGet, useLoad } from '../../api/use.ts';
-import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { number, text, time } from '../../parts/columns.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -13,8 +13,8 @@ import { Gauge, type TabProps } from './pieces.tsx';
 type Dimension = Answer<'/api/v1/data-sources/{id}/cardinality'>['dimensions'][number];
 
 const dimensionColumns: readonly Column<Dimension>[] = [
-  textColumn('name', 'Dimension', ({ name }) => name),
-  numberColumn('values', 'Values', ({ values }) => values),
+  text('Dimension', ({ name }) => name),
+  number('Values', ({ values }) => values),
   {
     key: 'change',
     title: 'Change',
@@ -22,16 +22,16 @@ const dimensionColumns: readonly Column<Dimension>[] = [
     cell: ({ values, values_before }) => changeText(values, values_before),
     sortBy: ({ values, values_before }) => (values ?? 0) - (values_before ?? 0),
   },
-  numberColumn('known', 'Ever', ({ values_known }) => values_known),
-  timeColumn('full', 'Full since', ({ full_since }) => full_since),
+  number('Ever', ({ values_known }) => values_known),
+  time('Full since', ({ full_since }) => full_since),
 ];
 
 const columnColumns: readonly Column<Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number]>[] = [
-  textColumn('name', 'Name', ({ name }) => name),
-  textColumn('kind', 'Kind', ({ kind }) => kind),
-  textColumn('column', 'Column', ({ column }) => column),
-  timeColumn('first', 'First seen', ({ first_seen }) => first_seen),
-  timeColumn('last', 'Last seen', ({ last_seen }) => last_seen),
+  text('Name', ({ name }) => name),
+  text('Kind', ({ kind }) => kind),
+  text('Column', ({ column }) => column),
+  time('First seen', ({ first_seen }) => first_seen),
+  time('Last seen', ({ last_seen }) => last_seen),
 ];
 
 const Cardinality = ({ id }: { id: number }) => {

@@ -4,7 +4,7 @@ import { nowSeconds } from '../../api/clock.ts';
 import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { Button } from '../../parts/button.tsx';
-import { badge, column, numberColumn } from '../../parts/columns.tsx';
+import { badge, column, id, number } from '../../parts/columns.tsx';
 import { Search, Select } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -52,11 +52,11 @@ const columnsOf = (
   seen: ReadonlyMap<number, number> | undefined,
 ): Column<Owner>[] => {
   const counts = (key: keyof Hour, title: string): Column<Owner> => ({
-    ...numberColumn(key, title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
+    ...number(title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
     cell: ({ id }) => <Count hour={hours?.get(id)?.[key]} isKnown={hours !== undefined} title={title} />,
   });
   return [
-    numberColumn('id', 'Id', ({ id }) => id, String),
+    id('Id', ({ id }) => id),
     column(
       'Name',
       ({ id, name }) => (
@@ -66,7 +66,7 @@ const columnsOf = (
       ),
       ({ name }) => name,
     ),
-    numberColumn('biz', 'Business', ({ biz }) => biz, String),
+    id('Business', ({ biz }) => biz),
     badge('State', ({ state }) => toneOfState(state)),
     counts('received', 'Received'),
     counts('stored', 'Stored'),

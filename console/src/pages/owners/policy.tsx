@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
-import { textColumn } from '../../parts/columns.tsx';
+import { text } from '../../parts/columns.tsx';
 import { type Field, FormDialog } from '../../parts/form.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
@@ -60,7 +60,7 @@ const fieldOf = (policy: Policy, name: string, now: PolicyValue): Field => {
 const columnsOf = (policy: Policy): Column<[string, PolicyValue]>[] => [
   { key: 'field', title: 'Field', cell: ([name]) => <code>{name}</code>, sortBy: ([name]) => name },
   { key: 'value', title: 'Value', isNumber: true, cell: ([name, value]) => heldText(policy, name, value) },
-  textColumn('set', 'Set', ([name]) => (policy.own.includes(name) ? 'here' : 'by default')),
+  text('Set', ([name]) => (policy.own.includes(name) ? 'here' : 'by default')),
   { key: 'meaning', title: 'Meaning', cell: ([name]) => meanings[name] },
 ];
 
