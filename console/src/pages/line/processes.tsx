@@ -65,26 +65,19 @@ const roles = ['ingress', 'transfer', 'metadata'] as const;
 type DotsProps = { processes: readonly Process[]; role: (typeof roles)[number]; x: number; y: number };
 
 /** The processes of a role as dots; the shape is the state too. */
-export const Dots = ({ processes, role, x, y }: DotsProps) => (
-  <>
-    {processes
-      .filter((each) => each.role === role)
-      .slice(0, 12)
-      .map((each, index) => (
-        <g
-          key={each.id}
-          class={`dot ${states[each.state][0]}`}
-          transform={`translate(${x + index * 16} ${y})`}
-        >
-          <title>{`${role} ${each.host}:${each.pid}: ${states[each.state][1]}`}</title>
-          {each.state === 'ready' ? (
-            <circle r="5" />
-          ) : each.state === 'gone' ? (
-            <path d="M-5 -5L5 5M5 -5L-5 5" />
-          ) : (
-            <path d="M0 -6L6 5H-6Z" />
-          )}
-        </g>
-      ))}
-  </>
-);
+export const Dots = ({ processes, role, x, y }: DotsProps) =>
+  processes
+    .filter((each) => each.role === role)
+    .slice(0, 12)
+    .map((each, index) => (
+      <g key={each.id} class={`dot ${states[each.state][0]}`} transform={`translate(${x + index * 16} ${y})`}>
+        <title>{`${role} ${each.host}:${each.pid}: ${states[each.state][1]}`}</title>
+        {each.state === 'ready' ? (
+          <circle r="5" />
+        ) : each.state === 'gone' ? (
+          <path d="M-5 -5L5 5M5 -5L-5 5" />
+        ) : (
+          <path d="M0 -6L6 5H-6Z" />
+        )}
+      </g>
+    ));
