@@ -54,17 +54,6 @@ const differenceColumns: readonly Column<HourAccount['differences'][number]>[] =
   text('Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
 ];
 
-const Differences = ({ account }: { account: HourAccount }) => (
-  <Table
-    caption="Open differences of the last hour"
-    sortName="differences"
-    rows={account.differences}
-    keyOf={({ kind, stream, owners, from }) => `${kind} ${stream} ${owners} ${from}`}
-    empty=""
-    columns={differenceColumns}
-  />
-);
-
 /** The last hour of both books as an equation, and what they do not agree in. */
 export const Account = ({ account, why }: { account: Line['account']; why: Line['account_why'] }) => (
   <>
@@ -95,7 +84,16 @@ export const Account = ({ account, why }: { account: Line['account']; why: Line[
           settled. From <Time at={account.since} seconds /> to <Time at={account.until} seconds />. The rates
           above are best effort.
         </p>
-        {account.differences.length > 0 && <Differences account={account} />}
+        {account.differences.length > 0 && (
+          <Table
+            caption="Open differences of the last hour"
+            sortName="differences"
+            rows={account.differences}
+            keyOf={({ kind, stream, owners, from }) => `${kind} ${stream} ${owners} ${from}`}
+            empty=""
+            columns={differenceColumns}
+          />
+        )}
       </>
     )}
   </>

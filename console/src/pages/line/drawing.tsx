@@ -141,37 +141,37 @@ const streamColumns: readonly Column<Stream>[] = [
   text('At this growth', (each) => fullText(each) || 'does not fill'),
 ];
 
-/** The drawing as rows: for screen readers, narrow screens and everyone who wants figures. */
-const StreamTable = ({ streams }: { streams: readonly Stream[] }) => (
-  <Table
-    caption="Streams"
-    sortName="streams"
-    rows={streams}
-    keyOf={({ stream }) => stream}
-    empty="No stream is known yet."
-    columns={streamColumns}
-  />
-);
-
-const EdgeTable = ({ line }: { line: Line }) => {
-  const nameOf = (id: string): string => line.nodes.find((node) => node.id === id)?.name ?? id;
-  const columnsOf: Column<Line['edges'][number]>[] = [
+const edgeColumns = ({ nodes }: Line): readonly Column<Line['edges'][number]>[] => {
+  const nameOf = (id: string): string => nodes.find((node) => node.id === id)?.name ?? id;
+  return [
     text('From', ({ from }) => nameOf(from)),
     text('To', ({ to }) => nameOf(to)),
     number('Items/s', (each) => each.items_per_second),
     figures(byteRateText)('Bytes/s', (each) => each.bytes_per_second),
   ];
-  return (
+};
+
+/** The drawing as rows: for screen readers, narrow screens and everyone who wants figures. */
+const Rows = ({ line }: { line: Line }) => (
+  <div class="as-rows">
+    <Table
+      caption="Streams"
+      sortName="streams"
+      rows={line.streams}
+      keyOf={({ stream }) => stream}
+      empty="No stream is known yet."
+      columns={streamColumns}
+    />
     <Table
       caption="Rates between the stages"
       sortName="edges"
       rows={line.edges.filter(({ items_per_second: items }) => items !== null)}
       keyOf={({ from, to }) => `${from} ${to}`}
       empty="No rate is known yet."
-      columns={columnsOf}
+      columns={edgeColumns(line)}
     />
-  );
-};
+  </div>
+);
 
 /** The line from producers to stores with its rates; on a narrow screen, and by its button, as tables. */
 export const LineDrawing = ({ line }: { line: Line }) => {
@@ -197,10 +197,7 @@ export const LineDrawing = ({ line }: { line: Line }) => {
           <BoxOf key={box.node.id} box={box} line={line} />
         ))}
       </svg>
-      <div class="as-rows">
-        <StreamTable streams={line.streams} />
-        <EdgeTable line={line} />
-      </div>
+      <Rows line={line} />
     </figure>
   );
 };
