@@ -13,7 +13,7 @@ export type Column<T> = {
   readonly isHead?: boolean;
 };
 
-type TableProps<T> = {
+export type TableProps<T> = {
   /** Names the table for a screen reader; the address keeps the order under `sort` (or `sortName`). */
   readonly caption: string;
   readonly columns: readonly Column<T>[];

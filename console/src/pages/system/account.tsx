@@ -7,6 +7,7 @@ import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { type Filled, FormDialog } from '../../parts/form.tsx';
 import { counted, Figure } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { Listing } from '../../parts/listing.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
 import { ownerName, ownerQuery, ownerText } from '../../parts/owners.ts';
 import { itemsOf } from '../../parts/signals.ts';
@@ -132,19 +133,16 @@ const Differences = ({ owner }: { owner: OwnerQuery }) => {
   return (
     <>
       <h2>Differences</h2>
-      <Await of={loaded}>
-        {({ items }) => (
-          <Table
-            caption="Differences, newest first"
-            columns={columnsOf(mayClose ? setClosing : undefined)}
-            rows={items.filter((each) => state === '' || each.is_open === (state === 'open'))}
-            keyOf={(each) =>
-              `${each.kind}-${each.stream}-${each.owners}-${each.from}-${each.is_open}-${each.reason}`
-            }
-            empty={items.length === 0 ? 'No differences: the books agree.' : 'No difference has this state.'}
-          />
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Differences, newest first"
+        columns={columnsOf(mayClose ? setClosing : undefined)}
+        has={(each) => state === '' || each.is_open === (state === 'open')}
+        keyOf={(each) =>
+          `${each.kind}-${each.stream}-${each.owners}-${each.from}-${each.is_open}-${each.reason}`
+        }
+        empty={state === '' ? 'No differences: the books agree.' : 'No difference has this state.'}
+      />
       <h2>Stores</h2>
       {compare === '1' ? (
         <StoreComparison owner={owner} />

@@ -2,9 +2,10 @@ import type { Answer } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
 import { code, column, head, text, time, word } from '../../parts/columns.tsx';
 import { counted } from '../../parts/figures.ts';
-import { emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
+import { TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, type Tone } from '../../parts/states.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
 import { type FieldChange, fieldChanges } from './changes.ts';
@@ -96,23 +97,13 @@ export const AuditLog = () => {
         <TextFilter label="Kind" name="target_kind" hint="data_source" />
         <TextFilter label="Id" name="target_id" hint="1500001" />
       </div>
-      <Await of={loaded}>
-        {({ items, next_cursor: next }) => (
-          <>
-            <Table
-              caption="Audit log, newest first"
-              columns={columns}
-              rows={items}
-              keyOf={({ audit_id: id }) => id}
-              empty={emptyText(
-                next,
-                'No entry matches: the audit log keeps each change by the admin API and the CLI.',
-              )}
-            />
-            <Pager next={next} />
-          </>
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Audit log, newest first"
+        columns={columns}
+        keyOf={({ audit_id: id }) => id}
+        empty="No entry matches: the audit log keeps each change by the admin API and the CLI."
+      />
     </>
   );
 };

@@ -3,8 +3,9 @@ import { nowSeconds } from '../../api/clock.ts';
 import { useGet } from '../../api/use.ts';
 import { code, column, text, word } from '../../parts/columns.tsx';
 import { Choice, TextFilter } from '../../parts/filters.tsx';
+import { Listing } from '../../parts/listing.tsx';
 import { Await } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
 import { Processes } from '../line/processes.tsx';
 
@@ -40,21 +41,16 @@ export const Settings = () => {
       <p class="quiet">
         Of this metadata process. Other roles may have other values: tidemark config on their machine.
       </p>
-      <Await of={loaded}>
-        {({ items }) => (
-          <Table
-            caption="Settings"
-            columns={settingColumns}
-            rows={items.filter(
-              (each) =>
-                (!isChanged || !isDefault(each)) &&
-                has(search, each.setting, each.value, each.meaning, each.source),
-            )}
-            keyOf={({ setting }) => setting}
-            empty="No setting matches."
-          />
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Settings"
+        columns={settingColumns}
+        has={(each) =>
+          (!isChanged || !isDefault(each)) && has(search, each.setting, each.value, each.meaning, each.source)
+        }
+        keyOf={({ setting }) => setting}
+        empty="No setting matches."
+      />
     </>
   );
 };
@@ -84,23 +80,19 @@ export const Reasons = () => {
         <Choice label="Stage" name="stage" any="all" options={['receiver', 'transfer']} />
         <Choice label="Repaired by" name="by" any="all" options={['sender', 'operator', 'tidemark']} />
       </div>
-      <Await of={loaded}>
-        {({ items }) => (
-          <Table
-            caption="Reasons"
-            columns={reasonColumns}
-            rows={items.filter(
-              (each) =>
-                matches('of', each.of) &&
-                matches('stage', each.stage) &&
-                matches('by', each.fixable_by) &&
-                has(search, each.code, each.meaning, each.remedy),
-            )}
-            keyOf={({ code, of }) => `${of}-${code}`}
-            empty="No reason matches."
-          />
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Reasons"
+        columns={reasonColumns}
+        has={(each) =>
+          matches('of', each.of) &&
+          matches('stage', each.stage) &&
+          matches('by', each.fixable_by) &&
+          has(search, each.code, each.meaning, each.remedy)
+        }
+        keyOf={({ code, of }) => `${of}-${code}`}
+        empty="No reason matches."
+      />
     </>
   );
 };

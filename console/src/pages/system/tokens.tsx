@@ -6,11 +6,11 @@ import { Button } from '../../parts/button.tsx';
 import { badge, column, id, text, time, word } from '../../parts/columns.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
-import { Pager } from '../../parts/filters.tsx';
 import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, type Tone } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Badge, type Tone } from '../../parts/states.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
 import { useSession } from '../../shell/session.ts';
 
@@ -114,20 +114,13 @@ export const Tokens = () => {
       <p>
         <Button onClick={() => setIsMaking(true)}>New token …</Button>
       </p>
-      <Await of={loaded}>
-        {({ items, next_cursor: next }) => (
-          <>
-            <Table
-              caption="Admin tokens"
-              columns={columnsOf(own, setRevoking)}
-              rows={items}
-              keyOf={(token) => token.token_id}
-              empty="No admin tokens."
-            />
-            <Pager next={next} />
-          </>
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Admin tokens"
+        columns={columnsOf(own, setRevoking)}
+        keyOf={(token) => token.token_id}
+        empty="No admin tokens."
+      />
       {isMaking && (
         <FormDialog
           title="New admin token"
