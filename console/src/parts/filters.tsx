@@ -165,9 +165,11 @@ export const Pager = ({ next }: { next: string | null | undefined }) => {
   );
 };
 
-/** A condition that a press removes. */
-export const Chip = ({ words, onRemove }: { words: string; onRemove: () => void }) => (
-  <Button class="chip" aria-label={`Remove the filter ${words}`} onClick={onRemove}>
+type ChipProps = { readonly words: string; readonly what?: string; readonly onRemove: () => void };
+
+/** A condition that a press removes; `what` it is for those who do not see it. */
+export const Chip = ({ words, what = `the filter ${words}`, onRemove }: ChipProps) => (
+  <Button class="chip" aria-label={`Remove ${what}`} onClick={onRemove}>
     <bdi>{words}</bdi> ✕
   </Button>
 );

@@ -4,7 +4,7 @@ import { number, text, time } from '../../parts/columns.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Loading } from '../../parts/states.tsx';
+import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { changeText } from './figures.ts';
@@ -36,10 +36,8 @@ const columnColumns: readonly Column<Answer<'/api/v1/time-series-groups/{id}/col
 
 const Cardinality = ({ id }: { id: number }) => {
   const counted = useGet('/api/v1/data-sources/{id}/cardinality', { path: { id } });
-  if (counted.data === undefined && counted.error === undefined)
-    return <Loading what="Counting distinct values; this takes up to 8 s" />;
   return (
-    <Await of={counted}>
+    <Await of={counted} what="Counting distinct values; this takes up to 8 s">
       {({ dimensions, why, at, ...caps }) => (
         <>
           <ul class="figures">

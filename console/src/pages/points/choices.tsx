@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
-import { Button } from '../../parts/button.tsx';
 import { Chip, Input, Select } from '../../parts/filters.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -35,14 +34,12 @@ export const Names = ({ label, name, chosen, options, max }: NamesProps) => {
         onValue={(value) => value !== '' && set([...chosen, value])}
       />
       {chosen.map((each) => (
-        <Button
+        <Chip
           key={each}
-          class="chip"
-          aria-label={`Remove ${plainText(each)}`}
-          onClick={() => set(chosen.filter((other) => other !== each))}
-        >
-          <bdi>{plainText(each, 40)}</bdi> ✕
-        </Button>
+          words={plainText(each, 40)}
+          what={plainText(each)}
+          onRemove={() => set(chosen.filter((other) => other !== each))}
+        />
       ))}
     </fieldset>
   );

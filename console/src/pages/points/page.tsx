@@ -8,7 +8,7 @@ import { exactText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useAsked } from '../../parts/query.tsx';
-import { Empty, Failed, Loading, TooLarge } from '../../parts/states.tsx';
+import { Await, Empty, Failed, TooLarge } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
@@ -57,6 +57,35 @@ const useNames = (dataId: number | undefined) =>
     return { metrics: named('metric'), dimensions: [...new Set(['target', ...named('dimension')])] };
   });
 
+type AskedProps = { dataId: number; metrics: readonly string[]; dimensions: readonly string[] };
+
+/** What is asked of a source. */
+const Asked = ({ dataId, metrics, dimensions }: AskedProps) => {
+  const { query } = useAddress();
+  if (metrics.length === 0)
+    return (
+      <Empty>
+        This source has no metric yet, or any more. <a href={href(`/sources/${dataId}/set-up`)}>Set it up</a>
+      </Empty>
+    );
+  return (
+    <>
+      <div class="row">
+        <Names
+          label="Metrics"
+          name="metric"
+          chosen={query.getAll('metric')}
+          options={metrics}
+          max={metricsMax}
+        />
+        <Choice label="as" name="agg" any="avg" options={aggregates.slice(1)} />
+        <Names label="Group by" name="by" chosen={query.getAll('by')} options={dimensions} max={groupsMax} />
+      </div>
+      <Filters source={dataId} given={query.getAll('where')} dimensions={dimensions} max={filtersMax} />
+    </>
+  );
+};
+
 /** What is asked; all of it is in the address. */
 const Controls = () => {
   const { query } = useAddress();
@@ -70,7 +99,6 @@ const Controls = () => {
   const none = source === '' ? [['', 'choose …'] as const] : [];
   const choose = (next: string): void =>
     setQuery({ source: next, metric: undefined, by: undefined, where: undefined }, { replace: false });
-  const { metrics = [], dimensions = [] } = names.data ?? {};
   return (
     <div class="query">
       {listed.error !== undefined && <Failed error={listed.error} onRetry={listed.reload} />}
@@ -84,36 +112,9 @@ const Controls = () => {
         <Choice label="Step" name="step" any="automatic" options={steps} />
         <Choice label="Show" name="show" any="series" options={[['rows', 'last 50 rows']]} />
       </div>
-      {names.error !== undefined && <Failed error={names.error} onRetry={names.reload} />}
-      {names.data === undefined && names.error === undefined && <Loading what="Loading the names" />}
-      {names.data !== undefined && dataId !== undefined && metrics.length === 0 && (
-        <Empty>
-          This source has no metric yet, or any more.{' '}
-          <a href={href(`/sources/${dataId}/set-up`)}>Set it up</a>
-        </Empty>
-      )}
-      {metrics.length > 0 && dataId !== undefined && (
-        <>
-          <div class="row">
-            <Names
-              label="Metrics"
-              name="metric"
-              chosen={query.getAll('metric')}
-              options={metrics}
-              max={metricsMax}
-            />
-            <Choice label="as" name="agg" any="avg" options={aggregates.slice(1)} />
-            <Names
-              label="Group by"
-              name="by"
-              chosen={query.getAll('by')}
-              options={dimensions}
-              max={groupsMax}
-            />
-          </div>
-          <Filters source={dataId} given={query.getAll('where')} dimensions={dimensions} max={filtersMax} />
-        </>
-      )}
+      <Await of={names} what="Loading the names">
+        {({ metrics, dimensions }) => dataId !== undefined && <Asked {...{ dataId, metrics, dimensions }} />}
+      </Await>
     </div>
   );
 };
