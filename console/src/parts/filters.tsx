@@ -134,6 +134,15 @@ export const Choice = ({ label, name, any, options }: ChoiceProps) => {
   return <Select label={label} value={value} options={all} onValue={(each) => change(name, each)} />;
 };
 
+type CheckProps = { readonly label: string; readonly isOn: boolean; readonly onTurn: (on: boolean) => void };
+
+export const Check = ({ label, isOn, onTurn }: CheckProps) => (
+  <label class="row">
+    <input type="checkbox" checked={isOn} onChange={({ currentTarget }) => onTurn(currentTarget.checked)} />
+    {label}
+  </label>
+);
+
 type SearchProps = Pick<InputProps, 'onValue' | 'value' | 'placeholder'>;
 
 /** Searches what a list shows, while the reader types; `/` goes there. */

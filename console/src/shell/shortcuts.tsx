@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type PageEntry, pages } from '../pages/pages.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
+import { Check } from '../parts/filters.tsx';
 import { href, navigate } from './router.ts';
 
 const key = 'tidemark.shortcuts';
@@ -58,14 +59,7 @@ export const Shortcuts = () => {
               </>
             ))}
           </dl>
-          <label class="row">
-            <input
-              type="checkbox"
-              checked={isOn}
-              onChange={({ currentTarget }) => turn(currentTarget.checked)}
-            />
-            Keys are on
-          </label>
+          <Check label="Keys are on" isOn={isOn} onTurn={turn} />
           <Button onClick={() => setIsShown(false)}>Close</Button>
         </Dialog>
       )}
