@@ -46,7 +46,7 @@ export const RunningActs = () => {
   const [acts, setActs] = useState<readonly RunningAct[]>([]);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useLive('dead_letters', (data) => {
-    setActs(actsOf(data).filter(({ isDryRun }) => !isDryRun));
+    setActs(actsOf(data).filter((act) => !act.dry_run));
     clearTimeout(timer.current);
     // The events end some seconds after the act.
     timer.current = setTimeout(() => setActs([]), 5_000);
@@ -55,7 +55,7 @@ export const RunningActs = () => {
   if (acts.length === 0) return null;
   return (
     <ul class="running" aria-label="Acts that run now">
-      {acts.map(({ id, act, startedAt, matched, done, failed, hasEnded }) => (
+      {acts.map(({ id, act, started_at: startedAt, matched, done, failed, has_ended: hasEnded }) => (
         <li key={id}>
           {act} since <Time at={startedAt} seconds />: <Figure value={done} /> of <Figure value={matched} />
           {failed > 0 && `, ${failed} failed`} {hasEnded ? '(ended)' : ''}

@@ -1,3 +1,4 @@
+import { hasLists } from '../../api/event.ts';
 import type { components } from '../../api/schema.d.ts';
 import { counted } from '../../parts/figures.ts';
 import { ownerQuery } from '../../parts/owners.ts';
@@ -96,35 +97,19 @@ export const doneText = ({ done, items }: Done, act: Act, isDryRun: boolean): st
 export type RunningAct = {
   readonly id: string;
   readonly act: string;
-  readonly isDryRun: boolean;
-  readonly startedAt: number;
+  readonly dry_run: boolean;
+  readonly started_at: number;
   readonly matched: number;
   readonly done: number;
   readonly failed: number;
-  readonly hasEnded: boolean;
+  readonly has_ended: boolean;
 };
 
-const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
+const isAct = (each: unknown): each is RunningAct => typeof each === 'object' && each !== null;
 
 /** The acts of an event `dead_letters`; none where it has another form. */
-export const actsOf = (data: unknown): RunningAct[] => {
-  const acts: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, 'acts') : undefined;
-  if (!Array.isArray(acts)) return [];
-  return acts.flatMap((each: unknown) => {
-    if (typeof each !== 'object' || each === null) return [];
-    const field = (name: string): unknown => Reflect.get(each, name);
-    return {
-      id: String(field('id')),
-      act: String(field('act')),
-      isDryRun: field('dry_run') === true,
-      startedAt: numberOf(field('started_at')),
-      matched: numberOf(field('matched')),
-      done: numberOf(field('done')),
-      failed: numberOf(field('failed')),
-      hasEnded: field('has_ended') === true,
-    };
-  });
-};
+export const actsOf = (data: unknown): readonly RunningAct[] =>
+  hasLists(data, 'acts') ? data.acts.filter(isAct) : [];
 
 /** A consumer that does not work, and in how many of its processes. */
 export type StoppedConsumer = {
