@@ -1,6 +1,6 @@
 import type { Answer } from '../../api/client.ts';
 import { Chart } from '../../charts/chart.tsx';
-import { ratesOf, type Series } from '../../charts/model.ts';
+import { marks, ratesOf, type Series } from '../../charts/model.ts';
 import { column, duration, number, share } from '../../parts/columns.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { durationText, percentText } from '../../parts/format.tsx';
@@ -75,8 +75,6 @@ const columnsOf = (query: URLSearchParams, isOfService: boolean): readonly Colum
   duration('P95', ({ p95_ms }) => p95_ms),
   duration('P99', ({ p99_ms }) => p99_ms),
 ];
-
-const marks = 8;
 
 type Figures = NonNullable<Item['series']>;
 

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot have its rows where they are placed.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names its active row.
 
+import { marks } from '../../charts/model.ts';
 import { Button } from '../../parts/button.tsx';
 import { Input } from '../../parts/filters.tsx';
 import '../../charts/charts.css';
@@ -19,7 +20,6 @@ import type { TraceAnswer } from './tree.ts';
 import { buildTree, foldsOf, type Row, shownRows, turnedFold } from './tree.ts';
 import { rowPx, scrollTo, windowOf, type Zoom, zoomOf, zoomText } from './window.ts';
 
-const marks = 8;
 const none: readonly (readonly [number, number])[] = [];
 
 /** Services by their first span; those beyond the eighth share colours. */
