@@ -4,7 +4,7 @@ import { Button } from './button.tsx';
 import { MarkedCode } from './hostile.tsx';
 
 /** Copies a text. Without a clipboard (plain HTTP elsewhere than on this machine) it says so. */
-export const Copy = ({ text, label = 'Copy', what }: { text: string; label?: string; what?: string }) => {
+export const Copy = ({ text, what }: { text: string; what: string }) => {
   const [done, setDone] = useState<string>();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -17,8 +17,8 @@ export const Copy = ({ text, label = 'Copy', what }: { text: string; label?: str
     timer.current = setTimeout(() => setDone(undefined), 2000);
   };
   return (
-    <Button class="copy" aria-label={what === undefined ? undefined : `${label} ${what}`} onClick={copy}>
-      {done ?? label}
+    <Button class="copy" aria-label={`Copy ${what}`} onClick={copy}>
+      {done ?? 'Copy'}
     </Button>
   );
 };
