@@ -26,20 +26,18 @@ const kindsOf = (choice: string | null) => {
   return choice === 'all' ? ([...requests, ...calls, 'internal', 'unspecified'] as const) : requests;
 };
 
-const Filters = () => {
-  return (
-    <search class="row list-filters">
-      <TimeRangePicker />
-      <ApplicationFilter />
-      <Choice
-        label="Kinds"
-        name="kinds"
-        any="server and consumer"
-        options={['all', ['client', 'client and producer']]}
-      />
-    </search>
-  );
-};
+const Filters = () => (
+  <search class="row list-filters">
+    <TimeRangePicker />
+    <ApplicationFilter />
+    <Choice
+      label="Kinds"
+      name="kinds"
+      any="server and consumer"
+      options={['all', ['client', 'client and producer']]}
+    />
+  </search>
+);
 
 const nameOf = ({ service, operation }: Item): string => plainText(operation ?? service, 80) || '–';
 
