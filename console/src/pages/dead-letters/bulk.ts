@@ -1,7 +1,7 @@
 import { hasLists } from '../../api/event.ts';
 import type { components } from '../../api/schema.d.ts';
 import { counted } from '../../parts/figures.ts';
-import { ownerQuery } from '../../parts/owners.ts';
+import { ownerQuery } from '../../parts/owners.tsx';
 import { type Pipeline as SignalPipeline, pipelines as signalPipelines } from '../../parts/signals.ts';
 
 // What is redriven or purged, how, and in which words: without the browser, so that it can be tested.

@@ -5,7 +5,7 @@ import { Facts } from '../../parts/facts.tsx';
 import { counted } from '../../parts/figures.ts';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { OwnerLink } from '../../parts/owner-link.tsx';
+import { OwnerLink } from '../../parts/owners.tsx';
 import { Await, Badge } from '../../parts/states.tsx';
 import { href, navigate } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';

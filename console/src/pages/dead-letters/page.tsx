@@ -1,14 +1,15 @@
 import { Button } from '../../parts/button.tsx';
 import { counted } from '../../parts/figures.ts';
+import { Listing } from '../../parts/listing.tsx';
+import { OwnerLink } from '../../parts/owners.tsx';
 import './dead-letters.css';
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, text, time } from '../../parts/columns.tsx';
-import { Choice, emptyText, OwnerFilter, Pager, TextFilter } from '../../parts/filters.tsx';
-import { OwnerLink } from '../../parts/owner-link.tsx';
+import { Choice, OwnerFilter, TextFilter } from '../../parts/filters.tsx';
 import { Await, Badge, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
@@ -154,52 +155,39 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
   );
 };
 
-const List = () => {
-  const { query } = useAddress();
-  const range = useTimeRange(anyTime);
-  const cursor = query.get('cursor');
-  const filter = filterOf(query, range);
-  const { since: _, until: __, ...rest } = filter ?? {};
-  const loaded = useLoad(JSON.stringify([rest, range.key, cursor, filter === undefined]), async (signal) =>
-    filter === undefined
-      ? undefined
-      : get('/api/v1/dead-letters', {
-          query: { ...filter, ...(cursor === null ? {} : { cursor }), limit: 100 },
-          signal,
-        }),
+const Found = ({ filter }: { filter: Filter }) => {
+  const [cursor] = useQueryState('cursor');
+  const { key } = useTimeRange(anyTime);
+  const { since: _, until: __, ...rest } = filter;
+  const query = { ...filter, cursor, limit: 100 };
+  const loaded = useLoad(JSON.stringify([rest, key, cursor]), (signal) =>
+    get('/api/v1/dead-letters', { query, signal }),
   );
+  return (
+    <Listing
+      of={loaded}
+      above={(items) => <Acts filter={filter} listed={items} onDone={loaded.reload} />}
+      caption="Dead letters, newest first"
+      columns={columns}
+      keyOf={({ sequence }) => sequence}
+      empty={
+        Object.keys(filter).length === 0
+          ? 'No dead letters: the stores have refused nothing.'
+          : 'No dead letter matches the filter.'
+      }
+    />
+  );
+};
+
+const List = () => {
+  const filter = filterOf(useAddress().query, useTimeRange(anyTime));
   return (
     <>
       <h1>Dead letters</h1>
       <Consumers />
       <RunningActs />
       <Filters />
-      {filter === undefined ? (
-        <Unreadable>{unreadableOwner}</Unreadable>
-      ) : (
-        <Await of={loaded}>
-          {(page) =>
-            page !== undefined && (
-              <>
-                <Acts filter={filter} listed={page.items} onDone={loaded.reload} />
-                <Table
-                  caption="Dead letters, newest first"
-                  columns={columns}
-                  rows={page.items}
-                  keyOf={({ sequence }) => sequence}
-                  empty={emptyText(
-                    page.next_cursor,
-                    Object.keys(filter).length === 0
-                      ? 'No dead letters: the stores have refused nothing.'
-                      : 'No dead letter matches the filter.',
-                  )}
-                />
-                <Pager next={page.next_cursor} />
-              </>
-            )
-          }
-        </Await>
-      )}
+      {filter === undefined ? <Unreadable>{unreadableOwner}</Unreadable> : <Found filter={filter} />}
     </>
   );
 };

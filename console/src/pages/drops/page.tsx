@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useGet } from '../../api/use.ts';
 import { numberText } from '../../parts/format.tsx';
-import { ownerQuery, ownerText } from '../../parts/owners.ts';
+import { ownerQuery, ownerText } from '../../parts/owners.tsx';
 import { Failed, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { useQueryState } from '../../shell/router.ts';

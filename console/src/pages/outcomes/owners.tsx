@@ -2,7 +2,7 @@ import type { Answer } from '../../api/client.ts';
 import { Button } from '../../parts/button.tsx';
 import { number, text } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
-import { ownerName, ownerText } from '../../parts/owners.ts';
+import { ownerName, ownerText } from '../../parts/owners.tsx';
 import { furtherTerms, itemsOf } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';

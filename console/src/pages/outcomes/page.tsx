@@ -8,7 +8,7 @@ import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
 import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
-import { ownerName, ownerPath, ownerQuery } from '../../parts/owners.ts';
+import { ownerName, ownerPath, ownerQuery } from '../../parts/owners.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';

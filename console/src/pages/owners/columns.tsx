@@ -4,6 +4,7 @@ import { number, text, time } from '../../parts/columns.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { Listing } from '../../parts/listing.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
@@ -76,10 +77,11 @@ const Cardinality = ({ id }: { id: number }) => {
 /** Metrics and dimensions with their columns, when they were seen, and how many values the dimensions have. */
 export const Columns = ({ owner: { id, groupId } }: TabProps) => {
   const [search, setSearch] = useQueryState('q');
-  const columns = useLoad(`columns ${groupId}`, async (signal) => {
-    if (groupId === undefined) return [];
-    return (await get('/api/v1/time-series-groups/{id}/columns', { path: { id: groupId }, signal })).items;
-  });
+  const columns = useLoad(`columns ${groupId}`, async (signal) =>
+    groupId === undefined
+      ? { items: [] }
+      : get('/api/v1/time-series-groups/{id}/columns', { path: { id: groupId }, signal }),
+  );
   return (
     <>
       <Cardinality id={id} />
@@ -87,21 +89,18 @@ export const Columns = ({ owner: { id, groupId } }: TabProps) => {
       <div class="list-filters">
         <Search value={search} onValue={setSearch} />
       </div>
-      <Await of={columns}>
-        {(items) => (
-          <Table
-            caption="Columns"
-            rows={items.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))}
-            keyOf={({ kind, name }) => `${kind} ${name}`}
-            empty={
-              items.length === 0
-                ? 'No point was stored yet: the points define the columns.'
-                : 'No column matches the search.'
-            }
-            columns={columnColumns}
-          />
-        )}
-      </Await>
+      <Listing
+        of={columns}
+        caption="Columns"
+        has={({ name }) => name.toLowerCase().includes(search.toLowerCase())}
+        keyOf={({ kind, name }) => `${kind} ${name}`}
+        empty={
+          search === ''
+            ? 'No point was stored yet: the points define the columns.'
+            : 'No column matches the search.'
+        }
+        columns={columnColumns}
+      />
     </>
   );
 };

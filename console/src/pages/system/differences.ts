@@ -1,5 +1,5 @@
 import type { components } from '../../api/schema.d.ts';
-import { ownerName, ownerText } from '../../parts/owners.ts';
+import { ownerName, ownerText } from '../../parts/owners.tsx';
 import { isStreamOfApplications } from '../../parts/signals.ts';
 
 export type Difference = components['schemas']['Difference'];

@@ -1,3 +1,4 @@
+import { href } from '../shell/router.ts';
 import { plainText } from './plain-text.ts';
 
 /** Whose items they are; 0 and null stand for nobody. */
@@ -21,3 +22,14 @@ export const ownerName = (owner: string): string =>
 /** The page of the owner under /console. */
 export const ownerPath = (owner: string): string =>
   owner.startsWith('app:') ? `/applications/${owner.slice(4)}` : `/sources/${owner}`;
+
+/** The data id or application that items belong to, as a link to its page; `none`: what is said where there is no owner. */
+export const OwnerLink = ({ of, none }: { of: Owned; none: string }) => {
+  const owner = ownerText(of);
+  if (owner === '') return <span>{none}</span>;
+  return (
+    <a class="figure" href={href(ownerPath(owner))}>
+      {ownerName(owner)}
+    </a>
+  );
+};
