@@ -1,14 +1,14 @@
-import { Button } from '../parts/button.tsx';
-import { figures, time } from '../parts/columns.tsx';
-import { TableButton } from './table-button.tsx';
 import './charts.css';
 import type { ComponentChildren } from 'preact';
 import { useId, useMemo, useState } from 'preact/hooks';
+import { Button } from '../parts/button.tsx';
+import { figures, time } from '../parts/columns.tsx';
 import { numberText, percentText, useUtc } from '../parts/format.tsx';
 import { Table } from '../parts/table.tsx';
 import { useQueryState } from '../shell/router.ts';
 import { type Series, sharesOf } from './model.ts';
 import { Patterns, Plot, type PlotProps } from './plot.tsx';
+import { TableButton } from './table-button.tsx';
 import { momentText } from './time-ticks.ts';
 
 type ChartProps = Pick<

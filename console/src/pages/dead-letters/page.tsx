@@ -1,13 +1,13 @@
-import { Button } from '../../parts/button.tsx';
-import { counted } from '../../parts/figures.ts';
-import { Listing } from '../../parts/listing.tsx';
-import { OwnerLink } from '../../parts/owners.tsx';
 import './dead-letters.css';
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, number, text, time } from '../../parts/columns.tsx';
+import { counted } from '../../parts/figures.ts';
 import { Choice, OwnerFilter, TextFilter } from '../../parts/filters.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { OwnerLink } from '../../parts/owners.tsx';
 import { Await, Badge, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';

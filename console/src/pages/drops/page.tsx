@@ -1,12 +1,12 @@
-import { Button } from '../../parts/button.tsx';
-import { Choice, OwnerFilter } from '../../parts/filters.tsx';
-import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
+import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { ownerQuery, ownerText } from '../../parts/owners.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Failed, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { useQueryState } from '../../shell/router.ts';

@@ -1,10 +1,10 @@
-import { Button } from '../../parts/button.tsx';
 import './line.css';
 import { useEffect, useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
+import { Button } from '../../parts/button.tsx';
 import { counted, durationText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Loading } from '../../parts/states.tsx';

@@ -1,14 +1,14 @@
-import { nowSeconds } from '../../api/clock.ts';
-import { Button } from '../../parts/button.tsx';
-import { plainText } from '../../parts/plain-text.ts';
 import './outcomes.css';
 import { addressOf, get } from '../../api/client.ts';
+import { nowSeconds } from '../../api/clock.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
+import { Button } from '../../parts/button.tsx';
 import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { ownerName, ownerPath, ownerQuery } from '../../parts/owners.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';

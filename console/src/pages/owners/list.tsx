@@ -1,3 +1,4 @@
+import './owners.css';
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { nowSeconds } from '../../api/clock.ts';
@@ -14,7 +15,6 @@ import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { CreateForm } from './create.tsx';
 import { type Counts, type Hour, hoursOf, isFound } from './figures.ts';
-import './owners.css';
 import { itemsOfKind, type Kind, type Owner, toneOfState } from './owner.ts';
 import { useOwners } from './search.ts';
 

@@ -1,11 +1,11 @@
-import { Facts } from '../../parts/facts.tsx';
-import { Tabs } from '../../parts/tabs.tsx';
 import './owners.css';
 import type { ComponentChildren } from 'preact';
 import { useLoad } from '../../api/use.ts';
+import { Facts } from '../../parts/facts.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge } from '../../parts/states.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
 import { href } from '../../shell/router.ts';
 import { Actions } from './actions.tsx';
 import { Columns } from './columns.tsx';

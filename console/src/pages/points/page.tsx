@@ -78,7 +78,7 @@ const Asked = ({ dataId, metrics, dimensions }: AskedProps) => {
           options={metrics}
           max={metricsMax}
         />
-        <Choice label="as" name="agg" any="avg" options={aggregates.slice(1)} />
+        <Choice label="as" name="agg" any="avg" options={aggregates.filter((each) => each !== 'avg')} />
         <Names label="Group by" name="by" chosen={query.getAll('by')} options={dimensions} max={groupsMax} />
       </div>
       <Filters source={dataId} given={query.getAll('where')} dimensions={dimensions} max={filtersMax} />

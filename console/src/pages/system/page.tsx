@@ -1,10 +1,10 @@
-import { Facts } from '../../parts/facts.tsx';
-import { Tabs } from '../../parts/tabs.tsx';
 import './system.css';
 import type { ComponentType } from 'preact';
+import { Facts } from '../../parts/facts.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Empty } from '../../parts/states.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
 import { LogOut } from '../../shell/log-out.tsx';
 import { useAllows, useSession } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';

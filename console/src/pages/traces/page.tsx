@@ -1,8 +1,8 @@
-import { Button } from '../../parts/button.tsx';
 import './traces.css';
 import { useState } from 'preact/hooks';
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, number, time } from '../../parts/columns.tsx';
 import { Chip, Choice, Input, Pager, Select, TextFilter } from '../../parts/filters.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';

@@ -1,12 +1,12 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot have its rows where they are placed.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names its active row.
 
-import { marks } from '../../charts/model.ts';
-import { Button } from '../../parts/button.tsx';
-import { Input } from '../../parts/filters.tsx';
 import '../../charts/charts.css';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Swatch } from '../../charts/chart.tsx';
+import { marks } from '../../charts/model.ts';
+import { Button } from '../../parts/button.tsx';
+import { Input } from '../../parts/filters.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { announce } from '../../shell/announce.tsx';
