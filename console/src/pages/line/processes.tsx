@@ -1,4 +1,4 @@
-import { bytes, column, duration, number, share, text, time } from '../../parts/columns.tsx';
+import { bytes, column, duration, number, share, text, time, word } from '../../parts/columns.tsx';
 import { durationText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge, type Tone } from '../../parts/states.tsx';
@@ -31,7 +31,7 @@ const State = ({ process }: { process: Process }) => {
 };
 
 const processColumns = (at: number): Column<Process>[] => [
-  text('Role', ({ role }) => role),
+  word('Role', ({ role }) => role),
   column(
     'State',
     (process) => <State process={process} />,
