@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type PageEntry, pages } from '../pages/pages.ts';
+import { pages } from '../pages/pages.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Check } from '../parts/filters.tsx';
@@ -23,9 +23,7 @@ export const Shortcuts = () => {
       if (document.querySelector('dialog[open]') !== null) return;
       const isSecond = Date.now() - goAt.current < secondKeyMs;
       goAt.current = event.key === 'g' ? Date.now() : 0;
-      const page: PageEntry | undefined = isSecond
-        ? pages.find(({ letter }) => letter === event.key)
-        : undefined;
+      const page = isSecond ? pages.find(({ letter }) => letter === event.key) : undefined;
       const search = document.querySelector<HTMLElement>('[data-search]');
       if (page !== undefined) navigate(href(page.path));
       else if (event.key === '?') setIsShown(true);

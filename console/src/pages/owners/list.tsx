@@ -107,7 +107,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   return (
     <>
       <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
-      <div class="row owner-bar">
+      <div class="row list-filters">
         <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />
         <Select label="State" value={state} options={[...stateChoices.keys()]} onValue={setState} />
         {mayCreate && (

@@ -74,7 +74,7 @@ export const OwnerPage = ({ kind, rest }: { kind: Kind; rest: readonly string[] 
         <a href={href(kind.path)}>All {kind.noun}s</a>
       </p>
       <h1>{owner === undefined ? `${kind.noun} ${id}` : <Hostile text={owner.name} max={80} />}</h1>
-      <div class="row owner-bar">
+      <div class="row list-filters">
         <Badge tone={tone}>{state}</Badge>
         <span class="quiet">
           {kind.noun === 'source' ? 'data id' : 'application'} {id}
