@@ -55,7 +55,7 @@ describe('every page', () => {
       await page.keyboard.press(letters[index] ?? '');
       await page.getByRole('heading', { level: 1, name: title }).waitFor();
       expect(new URL(page.url()).pathname).toBe(path);
-      expect(await page.locator('nav [aria-current=page]').textContent()).toBe(title);
+      expect(await page.locator('nav[aria-label=Pages] [aria-current=page]').textContent()).toBe(title);
     }
     expect(await page.evaluate('document.activeElement.id')).toBe('main');
     await page.goBack();

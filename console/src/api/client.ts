@@ -60,6 +60,10 @@ export type Input<P extends keyof paths, M extends Method> = PathInput<Operation
 export type Answer<P extends keyof paths, M extends Method = 'get'> =
   Operation<P, M> extends { responses: { 200: infer R } } ? Json<R> : never;
 
+/** The body of a query that only reads. */
+export type BodyOf<P extends PathOf<'post'>> =
+  Input<P, 'post'> extends { readonly body?: infer B } ? B : undefined;
+
 type Rest<P extends keyof paths, M extends Method> =
   object extends Input<P, M> ? [input?: Input<P, M>] : [input: Input<P, M>];
 
@@ -144,6 +148,13 @@ export const call = <M extends Method, P extends PathOf<M>>(
 
 export const get = async <P extends PathOf<'get'>>(path: P, ...[input]: Rest<P, 'get'>): Promise<Answer<P>> =>
   (await request('get', path, partsOf(input))).data;
+
+/** The same by a POST that only reads, until the signal aborts it. */
+export const ask = async <P extends PathOf<'post'>>(
+  path: P,
+  body: BodyOf<P> | undefined,
+  signal: AbortSignal,
+): Promise<Answer<P, 'post'>> => (await request('post', path, { body, signal })).data;
 
 /** The same until the signal aborts it. */
 export const read = async <P extends PathOf<'get'>>(

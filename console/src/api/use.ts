@@ -79,7 +79,7 @@ export const useGet = <P extends PathOf<'get'>>(
 
 /** Runs an act of the user once at a time: its state, and how to begin it. */
 export const useAct = <A extends unknown[]>(
-  act: (...args: A) => Promise<void>,
+  act: (...args: A) => Promise<unknown>,
 ): {
   readonly run: (...args: A) => Promise<void>;
   readonly isRunning: boolean;

@@ -1,12 +1,14 @@
-import { TableButton } from './table-button.tsx';
 import './charts.css';
 import type { ComponentChildren } from 'preact';
 import { useId, useMemo, useState } from 'preact/hooks';
-import { numberText, percentText, Time, useUtc } from '../parts/format.tsx';
+import { Button } from '../parts/button.tsx';
+import { figures, time } from '../parts/columns.tsx';
+import { numberText, percentText, useUtc } from '../parts/format.tsx';
 import { Table } from '../parts/table.tsx';
 import { useQueryState } from '../shell/router.ts';
 import { type Series, sharesOf } from './model.ts';
 import { Patterns, Plot, type PlotProps } from './plot.tsx';
+import { TableButton } from './table-button.tsx';
 import { momentText } from './time-ticks.ts';
 
 type ChartProps = Pick<
@@ -46,9 +48,9 @@ const Legend = ({ series, hidden, onToggle, figure }: LegendProps) => (
   <ul class="legend">
     {series.map((each) => (
       <li key={each.key}>
-        <button type="button" aria-pressed={!hidden.has(each.key)} onClick={() => onToggle(each.key)}>
+        <Button aria-pressed={!hidden.has(each.key)} onClick={() => onToggle(each.key)}>
           <Swatch mark={each.mark} /> <bdi>{each.label}</bdi> <span class="figure">{figure(each)}</span>
-        </button>
+        </Button>
       </li>
     ))}
   </ul>
@@ -63,6 +65,8 @@ type TimesProps = Pick<ChartProps, 'title' | 'times'> & {
   text: (value: number) => string;
 };
 
+type Bucket = { readonly at: number; readonly index: number };
+
 export const ChartTable = ({ name, title, times, series, text }: TimesProps) => (
   <Table
     caption={title}
@@ -72,13 +76,10 @@ export const ChartTable = ({ name, title, times, series, text }: TimesProps) => 
     empty="No time is chosen."
     rowsMax={600}
     columns={[
-      { key: 'at', title: 'Time', cell: ({ at }) => <Time at={at} seconds />, sortBy: ({ at }) => at },
+      time<Bucket>('Time', ({ at }) => at),
       ...series.map(({ key, label, values }) => ({
+        ...figures(text)<Bucket>(label, ({ index }) => values[index] ?? null),
         key,
-        title: label,
-        isNumber: true,
-        cell: ({ index }: { index: number }) => (values[index] == null ? '–' : text(values[index])),
-        sortBy: ({ index }: { index: number }) => values[index] ?? Number.NEGATIVE_INFINITY,
       })),
     ]}
   />

@@ -4,9 +4,12 @@ export type Series = {
   readonly key: string;
   readonly label: string;
   readonly values: readonly (number | null)[];
-  /** Its colour and pattern, 0 … 7: the same number is the same thing on every chart of a page. */
+  /** Its colour and pattern, below `marks`: the same number is the same thing on every chart of a page. */
   readonly mark: number;
 };
+
+/** How many colours and patterns there are. */
+export const marks = 8;
 
 export type ChartKind = 'bars' | 'lines';
 

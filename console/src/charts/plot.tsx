@@ -80,29 +80,23 @@ type BarsProps = {
   base: number;
 };
 
-const Bars = ({ id, columns, series, slot, base }: BarsProps) => (
-  <>
-    {series.map(({ key, mark }) => {
-      const gap = slot > 4 ? 1 : 0;
-      let path = '';
-      for (const [index, column] of columns.entries())
-        for (const part of column)
-          if (part.key === key)
-            path += `M${(index * slot).toFixed(1)} ${(base - part.from).toFixed(1)}h${(slot - gap).toFixed(1)}V${(base - part.to).toFixed(1)}h-${(slot - gap).toFixed(1)}z`;
-      return <path key={key} d={path} class={`bar mark-${mark}`} fill={`url(#${id}-${mark})`} />;
-    })}
-  </>
-);
+const Bars = ({ id, columns, series, slot, base }: BarsProps) =>
+  series.map(({ key, mark }) => {
+    const gap = slot > 4 ? 1 : 0;
+    let path = '';
+    for (const [index, column] of columns.entries())
+      for (const part of column)
+        if (part.key === key)
+          path += `M${(index * slot).toFixed(1)} ${(base - part.from).toFixed(1)}h${(slot - gap).toFixed(1)}V${(base - part.to).toFixed(1)}h-${(slot - gap).toFixed(1)}z`;
+    return <path key={key} d={path} class={`bar mark-${mark}`} fill={`url(#${id}-${mark})`} />;
+  });
 
 type LinesProps = { series: readonly Series[]; slot: number; y: (value: number) => number };
 
-const Lines = ({ series, slot, y }: LinesProps) => (
-  <>
-    {series.map(({ key, mark, values }) => (
-      <path key={key} class={`curve mark-${mark}`} d={linePath(values, (index) => (index + 0.5) * slot, y)} />
-    ))}
-  </>
-);
+const Lines = ({ series, slot, y }: LinesProps) =>
+  series.map(({ key, mark, values }) => (
+    <path key={key} class={`curve mark-${mark}`} d={linePath(values, (index) => (index + 0.5) * slot, y)} />
+  ));
 
 type ValueAxisProps = {
   ticks: readonly number[];
@@ -111,18 +105,15 @@ type ValueAxisProps = {
   text: (value: number) => string;
 };
 
-const ValueAxis = ({ ticks, y, width, text }: ValueAxisProps) => (
-  <>
-    {ticks.map((tick) => (
-      <g key={tick}>
-        <line class="grid" x1="0" x2={width} y1={y(tick)} y2={y(tick)} />
-        <text class="axis" x="-8" y={y(tick)} dy="0.35em" text-anchor="end">
-          {text(tick)}
-        </text>
-      </g>
-    ))}
-  </>
-);
+const ValueAxis = ({ ticks, y, width, text }: ValueAxisProps) =>
+  ticks.map((tick) => (
+    <g key={tick}>
+      <line class="grid" x1="0" x2={width} y1={y(tick)} y2={y(tick)} />
+      <text class="axis" x="-8" y={y(tick)} dy="0.35em" text-anchor="end">
+        {text(tick)}
+      </text>
+    </g>
+  ));
 
 type TimeAxisProps = { times: readonly number[]; step: number; width: number; height: number };
 
@@ -135,22 +126,14 @@ const TimeAxis = ({ times, step, width, height }: TimeAxisProps) => {
     zone: utc ? 'UTC' : undefined,
     countMax: Math.max(2, Math.floor(width / 90)),
   });
-  return (
-    <>
-      {ticks.map(({ at, label }) => (
-        <g key={at} transform={`translate(${x(at).toFixed(1)} ${height})`}>
-          <line class="tick" y2="5" />
-          <text
-            class="axis"
-            y="18"
-            text-anchor={x(at) < 24 ? 'start' : x(at) > width - 24 ? 'end' : 'middle'}
-          >
-            {label}
-          </text>
-        </g>
-      ))}
-    </>
-  );
+  return ticks.map(({ at, label }) => (
+    <g key={at} transform={`translate(${x(at).toFixed(1)} ${height})`}>
+      <line class="tick" y2="5" />
+      <text class="axis" y="18" text-anchor={x(at) < 24 ? 'start' : x(at) > width - 24 ? 'end' : 'middle'}>
+        {label}
+      </text>
+    </g>
+  ));
 };
 
 /** The keys of the crosshair: where it goes from `at`. */

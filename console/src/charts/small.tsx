@@ -8,19 +8,19 @@ type SparklineProps = {
   readonly label: string;
   /** The newest last; null where nothing is known. */
   readonly values: readonly (number | null)[];
-  readonly text?: (value: number) => string;
   readonly width?: number;
 };
 
 /** A line without axes for a cell or a tile; its name has the last value and the highest. */
-export const Sparkline = ({ label, values, text = numberText, width = 120 }: SparklineProps) => {
+export const Sparkline = ({ label, values, width = 120 }: SparklineProps) => {
   const height = 28;
   const known = values.filter((value) => value !== null);
   const max = Math.max(0, ...known);
   const x = (index: number): number =>
     values.length <= 1 ? 0 : (index / (values.length - 1)) * (width - 2) + 1;
   const y = (value: number): number => height - 2 - (max === 0 ? 0 : (value / max) * (height - 4));
-  const words = known.length === 0 ? 'no figures' : `last ${text(known.at(-1) ?? 0)}, highest ${text(max)}`;
+  const words =
+    known.length === 0 ? 'no figures' : `last ${numberText(known.at(-1) ?? 0)}, highest ${numberText(max)}`;
   return (
     <svg
       class="sparkline mark-0"
@@ -38,10 +38,10 @@ export const Sparkline = ({ label, values, text = numberText, width = 120 }: Spa
 
 export type BarListRow = { readonly key: string; readonly label: ComponentChildren; readonly value: number };
 
-type BarListProps = { label: string; rows: readonly BarListRow[]; text?: (value: number) => string };
+type BarListProps = { label: string; rows: readonly BarListRow[] };
 
 /** Values as bars below each other, the largest first as the rows come; the figure stands beside its bar. */
-export const BarList = ({ label, rows, text = numberText }: BarListProps) => {
+export const BarList = ({ label, rows }: BarListProps) => {
   const max = Math.max(0, ...rows.map(({ value }) => value));
   return (
     <ul class="bar-list" aria-label={label}>
@@ -51,7 +51,7 @@ export const BarList = ({ label, rows, text = numberText }: BarListProps) => {
           <span class="length" aria-hidden="true">
             <span style={{ inlineSize: `${max === 0 ? 0 : (100 * row.value) / max}%` }} />
           </span>
-          <span class="figure">{text(row.value)}</span>
+          <span class="figure">{numberText(row.value)}</span>
         </li>
       ))}
     </ul>

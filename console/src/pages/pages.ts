@@ -1,13 +1,12 @@
 import type { ComponentType } from 'preact';
-import Applications from './applications/page.tsx';
 import DeadLetters from './dead-letters/page.tsx';
 import Drops from './drops/page.tsx';
 import Line from './line/page.tsx';
 import Outcomes from './outcomes/page.tsx';
+import { Applications, Sources } from './owners/pages.tsx';
 import type { PageProps } from './page-props.ts';
 import Points from './points/page.tsx';
 import Services from './services/page.tsx';
-import Sources from './sources/page.tsx';
 import System from './system/page.tsx';
 import Traces from './traces/page.tsx';
 

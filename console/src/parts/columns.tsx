@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { durationText, numberText } from './figures.ts';
+import { durationText } from './figures.ts';
 import { Figure, Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
+import { Badge, type Tone } from './states.tsx';
 import type { Column } from './table.tsx';
 
 // Columns of the usual kinds, a line each. A column is named in the address by its title.
@@ -27,6 +28,20 @@ export const word = <T,>(title: string, of: Of<T, string>): Column<T> => column(
 export const code = <T,>(title: string, of: Of<T, string>): Column<T> =>
   column(title, (row) => <code>{of(row)}</code>, of);
 
+/** A state in a word. */
+export const badge = <T,>(title: string, of: Of<T, readonly [tone: Tone, word: string]>): Column<T> =>
+  column(
+    title,
+    (row) => <Badge tone={of(row)[0]}>{of(row)[1]}</Badge>,
+    (row) => of(row)[1],
+  );
+
+/** What names the row, as a field of a record does. */
+export const head = <T,>(title: string, of: Of<T, string>): Column<T> => ({
+  ...column(title, (row) => <Hostile text={of(row)} max={80} />),
+  isHead: true,
+});
+
 /** A text that a sender or another user wrote. */
 export const text = <T,>(title: string, of: Of<T, string | null>, max = 120): Column<T> =>
   column(
@@ -38,7 +53,8 @@ export const text = <T,>(title: string, of: Of<T, string | null>, max = 120): Co
     (row) => of(row) ?? '',
   );
 
-const figures =
+/** Figures in a form of their own; null where they are not known. */
+export const figures =
   (show: (value: number) => ComponentChildren) =>
   <T,>(title: string, of: Of<T, number | null>): Column<T> => ({
     ...column<T>(
@@ -52,7 +68,6 @@ const figures =
     isNumber: true,
   });
 
-/** Figures; null where they are not known. */
 export const number = figures((value) => <Figure value={value} />);
 export const bytes = figures((value) => <Figure value={value} as="bytes" />);
 export const share = figures((value) => <Figure value={value} as="percent" />);
@@ -70,24 +85,3 @@ export const time = <T,>(title: string, of: Of<T, number | null>, otherwise = 'â
     },
     (row) => of(row) ?? Number.MAX_SAFE_INTEGER,
   );
-
-// The same with a name of its own in the address.
-
-export const textColumn = <T,>(key: string, title: string, of: Of<T, string>, max = 100): Column<T> => ({
-  ...text(title, of, max),
-  key,
-});
-
-/** A figure in a form of its own; null where it is not known. */
-export const numberColumn = <T,>(
-  key: string,
-  title: string,
-  of: Of<T, number | null>,
-  shown = numberText,
-): Column<T> => ({ ...figures(shown)(title, of), key });
-
-/** Unix seconds. */
-export const timeColumn = <T,>(key: string, title: string, of: Of<T, number | null>): Column<T> => ({
-  ...time(title, of),
-  key,
-});

@@ -1,9 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { announce } from '../shell/announce.tsx';
+import { Button } from './button.tsx';
 import { MarkedCode } from './hostile.tsx';
 
 /** Copies a text. Without a clipboard (plain HTTP elsewhere than on this machine) it says so. */
-export const Copy = ({ text, label = 'Copy', what }: { text: string; label?: string; what?: string }) => {
+export const Copy = ({ text, what }: { text: string; what: string }) => {
   const [done, setDone] = useState<string>();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -16,14 +17,9 @@ export const Copy = ({ text, label = 'Copy', what }: { text: string; label?: str
     timer.current = setTimeout(() => setDone(undefined), 2000);
   };
   return (
-    <button
-      type="button"
-      class="copy"
-      aria-label={what === undefined ? undefined : `${label} ${what}`}
-      onClick={copy}
-    >
-      {done ?? label}
-    </button>
+    <Button class="copy" aria-label={`Copy ${what}`} onClick={copy}>
+      {done ?? 'Copy'}
+    </Button>
   );
 };
 

@@ -2,6 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.ts';
 import { useAct } from '../api/use.ts';
+import { Button } from './button.tsx';
+import { Input } from './filters.tsx';
 import { Failed } from './states.tsx';
 
 type DialogProps = { title: string; onClose: () => void; isHeld?: boolean; children: ComponentChildren };
@@ -32,7 +34,7 @@ export const Dialog = ({ title, onClose, isHeld = false, children }: DialogProps
 type ActDialogProps = {
   readonly title: string;
   readonly verb: string;
-  readonly act: () => Promise<void>;
+  readonly act: () => Promise<unknown>;
   readonly onClose: () => void;
   readonly isDanger?: boolean;
   /** The act has to wait for what the reader fills in. */
@@ -72,9 +74,9 @@ export const ActDialog = ({ title, verb, act, onClose, isDanger, isBlocked, chil
           >
             {isRunning ? `${verb} …` : verb}
           </button>
-          <button type="button" disabled={isRunning} onClick={onClose}>
+          <Button disabled={isRunning} onClick={onClose}>
             Cancel
-          </button>
+          </Button>
         </p>
       </form>
     </Dialog>
@@ -90,21 +92,17 @@ type ConfirmProps = Pick<ActDialogProps, 'title' | 'verb' | 'act' | 'onClose'> &
 
 export const Confirm = ({ children, typed, ...dialog }: ConfirmProps) => {
   const [name, setName] = useState('');
+  const asked = (
+    <>
+      Type <code class="hostile">{typed}</code> to confirm
+    </>
+  );
   return (
     <ActDialog {...dialog} isDanger isBlocked={typed !== undefined && name !== typed}>
       {(error) => (
         <>
           {children}
-          {typed !== undefined && (
-            <label>
-              Type <code class="hostile">{typed}</code> to confirm
-              <input
-                value={name}
-                autocomplete="off"
-                onInput={(event) => setName(event.currentTarget.value)}
-              />
-            </label>
-          )}
+          {typed !== undefined && <Input label={asked} value={name} autocomplete="off" onValue={setName} />}
           {error !== undefined && <Failed error={error} />}
         </>
       )}

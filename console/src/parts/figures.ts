@@ -14,6 +14,10 @@ const percents = Array.from(
 /** `1,234,567`, rounded. */
 export const wholeText = (value: number): string => whole.format(value);
 
+/** `1 item`, `1,600 items`. */
+export const counted = (count: number, noun: string): string =>
+  `${wholeText(count)} ${noun}${count === 1 ? '' : 's'}`;
+
 /** `1,234,567`; with fractions, three digits that count. */
 export const numberText = (value: number): string =>
   Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : short.format(value);

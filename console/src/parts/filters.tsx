@@ -1,38 +1,59 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, InputHTMLAttributes } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { setQuery, useQueryState } from '../shell/router.ts';
+import { Button } from './button.tsx';
+import { plainText } from './plain-text.ts';
 
 // Filters and pages of a list, kept in the address. A filter that changes goes back to the first page.
 
 const change = (name: string, value: string): void =>
   setQuery({ [name]: value === '' ? undefined : value, cursor: undefined }, { replace: false });
 
+type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never;
+
+type InputProps = Without<InputHTMLAttributes<HTMLInputElement>, 'label'> & {
+  readonly label: ComponentChildren;
+  readonly onValue: (value: string) => void;
+};
+
+/** A field for a text. */
+export const Input = ({ label, onValue, children, ...input }: InputProps) => (
+  <label>
+    {label} <input {...input} onInput={({ currentTarget }) => onValue(currentTarget.value)} />
+    {children}
+  </label>
+);
+
 type TextFilterProps = {
   readonly label: string;
   readonly name: string;
   readonly hint?: string | undefined;
+  readonly title?: string;
+  /** `/` goes there. */
+  readonly isSearch?: boolean;
   /** Proposals while the reader types. */
   readonly options?: readonly string[] | undefined;
 };
 
 /** A filter that the reader types; it counts when the field is left, or at Enter. */
-export const TextFilter = ({ label, name, hint, options = [] }: TextFilterProps) => {
+export const TextFilter = ({ label, name, hint, title, isSearch, options = [] }: TextFilterProps) => {
   const [value] = useQueryState(name);
   // What is typed stays when the page is drawn again before it counts.
   const [typed, setTyped] = useState(value);
   useEffect(() => setTyped(value), [value]);
   return (
-    <label>
-      {label}{' '}
-      <input
-        type="search"
-        value={typed}
-        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        placeholder={hint}
-        autocomplete="off"
-        list={options.length === 0 ? undefined : `options-${name}`}
-        onChange={({ currentTarget }) => change(name, currentTarget.value.trim())}
-      />
+    <Input
+      label={label}
+      type="search"
+      title={title}
+      data-search={isSearch}
+      value={typed}
+      onValue={setTyped}
+      placeholder={hint}
+      autocomplete="off"
+      list={options.length === 0 ? undefined : `options-${name}`}
+      onChange={({ currentTarget }) => change(name, currentTarget.value.trim())}
+    >
       {options.length > 0 && (
         <datalist id={`options-${name}`}>
           {options.map((option) => (
@@ -40,90 +61,92 @@ export const TextFilter = ({ label, name, hint, options = [] }: TextFilterProps)
           ))}
         </datalist>
       )}
-    </label>
+    </Input>
   );
 };
 
-type Options<V extends string = string> = readonly (readonly [value: V, text: string])[];
+/** The owner of a list by its id; `ownerQuery` reads it. */
+export const OwnerFilter = () => (
+  <TextFilter
+    label="Owner"
+    name="owner"
+    hint="1500001 or app:7"
+    title="A data id, for instance 1500001; or app: and the id of an application"
+    isSearch
+  />
+);
+
+/** A value, with its words where they are others. */
+export type Option<V extends string = string> = V | readonly [value: V, text: string];
+
+const keyOf = <V extends string>(option: Option<V>): V => (typeof option === 'string' ? option : option[0]);
+
+export const OptionList = ({ of }: { of: readonly Option[] }) =>
+  of.map((option) => (
+    <option key={keyOf(option)} value={keyOf(option)}>
+      {typeof option === 'string' ? plainText(option) : option[1]}
+    </option>
+  ));
 
 type SelectProps<V extends string> = {
   readonly label: ComponentChildren;
   readonly value: V;
-  readonly options: Options<V>;
+  readonly options: readonly Option<V>[];
   readonly onValue: (value: V) => void;
   readonly isDisabled?: boolean;
   /** `/` goes there. */
   readonly isSearch?: boolean;
 };
 
-export const Select = <V extends string>({ label, value, options, onValue, ...more }: SelectProps<V>) => (
-  <label>
-    {label}{' '}
-    <select
-      value={value}
-      disabled={more.isDisabled}
-      data-search={more.isSearch}
-      onChange={({ currentTarget }) => {
-        const chosen = options.find(([each]) => each === currentTarget.value);
-        if (chosen !== undefined) onValue(chosen[0]);
-      }}
-    >
-      {options.map(([each, text]) => (
-        <option key={each} value={each}>
-          {text}
-        </option>
-      ))}
-    </select>
-  </label>
-);
+/** A choice of one; a value that is not offered, as from an address, is shown all the same. */
+export const Select = <V extends string>({ label, value, options, onValue, ...more }: SelectProps<V>) => {
+  const shown = options.some((option) => keyOf(option) === value) ? options : [value, ...options];
+  return (
+    <label>
+      {label}{' '}
+      <select
+        value={value}
+        disabled={more.isDisabled}
+        data-search={more.isSearch}
+        onChange={({ currentTarget }) => {
+          const chosen = options.find((option) => keyOf(option) === currentTarget.value);
+          if (chosen !== undefined) onValue(keyOf(chosen));
+        }}
+      >
+        <OptionList of={shown} />
+      </select>
+    </label>
+  );
+};
 
 type ChoiceProps = {
   readonly label: string;
   readonly name: string;
-  readonly options: Options;
-  /** False: the browser's Back goes back to the value before. */
-  readonly replace?: boolean;
+  /** The words for an address without the parameter. */
+  readonly any: string;
+  readonly options: readonly Option[];
 };
 
 /** A choice whose value is a parameter of the address. */
-export const Choice = ({ label, name, options, replace = true }: ChoiceProps) => {
-  const [value, setValue] = useQueryState(name);
-  const choose = (chosen: string): void => setValue(chosen, { replace });
-  return <Select label={label} value={value} options={options} onValue={choose} />;
-};
-
-type ChoiceFilterProps = {
-  readonly label: string;
-  readonly name: string;
-  readonly any: string;
-  readonly choices: Options;
-};
-
-export const ChoiceFilter = ({ label, name, any, choices }: ChoiceFilterProps) => {
+export const Choice = ({ label, name, any, options }: ChoiceProps) => {
   const [value] = useQueryState(name);
-  const options: Options = [['', any], ...choices];
-  return <Select label={label} value={value} options={options} onValue={(each) => change(name, each)} />;
+  const all = [['', any] as const, ...options];
+  return <Select label={label} value={value} options={all} onValue={(each) => change(name, each)} />;
 };
 
-type SearchProps = {
-  readonly value: string;
-  readonly onValue: (value: string) => void;
-  readonly placeholder?: string;
-};
+type CheckProps = { readonly label: string; readonly isOn: boolean; readonly onTurn: (on: boolean) => void };
 
-/** Searches what a list shows, while the reader types; `/` goes there. */
-export const Search = ({ value, onValue, placeholder }: SearchProps) => (
+export const Check = ({ label, isOn, onTurn }: CheckProps) => (
   <label class="row">
-    Search
-    <input
-      type="search"
-      data-search
-      value={value}
-      placeholder={placeholder}
-      onInput={({ currentTarget }) => onValue(currentTarget.value)}
-    />
+    <input type="checkbox" checked={isOn} onChange={({ currentTarget }) => onTurn(currentTarget.checked)} />
+    {label}
   </label>
 );
+
+type SearchProps = Pick<InputProps, 'onValue' | 'value' | 'placeholder'>;
+
+/** Searches what a list shows, while the reader types; `/` goes there. */
+export const Search = (props: SearchProps) => <Input label="Search" type="search" data-search {...props} />;
 
 /** Words for a page without items: only a first page without a next one may speak for the whole list. */
 export const emptyText = (next: string | null, all: string): string => {
@@ -141,19 +164,21 @@ export const Pager = ({ next }: { next: string | null | undefined }) => {
   const go = (to: string | undefined): void => setQuery({ cursor: to }, { replace: false });
   return (
     <p class="row">
-      <button type="button" disabled={cursor === ''} onClick={() => go(undefined)}>
+      <Button disabled={cursor === ''} onClick={() => go(undefined)}>
         First page
-      </button>
-      <button type="button" disabled={kept.current === undefined} onClick={() => go(kept.current)}>
+      </Button>
+      <Button disabled={kept.current === undefined} onClick={() => go(kept.current)}>
         Next page
-      </button>
+      </Button>
     </p>
   );
 };
 
-/** A condition that a press removes. */
-export const Chip = ({ words, onRemove }: { words: string; onRemove: () => void }) => (
-  <button type="button" class="chip" aria-label={`Remove the filter ${words}`} onClick={onRemove}>
+type ChipProps = { readonly words: string; readonly what?: string; readonly onRemove: () => void };
+
+/** A condition that a press removes; `what` it is for those who do not see it. */
+export const Chip = ({ words, what = `the filter ${words}`, onRemove }: ChipProps) => (
+  <Button class="chip" aria-label={`Remove ${what}`} onClick={onRemove}>
     <bdi>{words}</bdi> ✕
-  </button>
+  </Button>
 );

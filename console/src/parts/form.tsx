@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../api/client.ts';
 import { ActDialog } from './dialog.tsx';
+import { type Option, OptionList } from './filters.tsx';
 import { Hostile } from './hostile.tsx';
 import { Failed } from './states.tsx';
 
@@ -10,8 +11,8 @@ export type Field = {
   readonly name: string;
   readonly label: string;
   readonly kind?: 'text' | 'number' | 'check' | 'select';
-  /** Of a select: value and title. */
-  readonly options?: readonly (readonly [string, string])[];
+  /** Of a select. */
+  readonly options?: readonly Option[];
   readonly value?: string | boolean;
   readonly hint?: string;
   readonly isRequired?: boolean;
@@ -64,11 +65,7 @@ const Control = ({ field, value, error, onValue }: ControlProps) => {
   const input =
     kind === 'select' ? (
       <select {...common} value={String(value)} onChange={(event) => onValue(event.currentTarget.value)}>
-        {options.map(([option, title]) => (
-          <option key={option} value={option}>
-            {title}
-          </option>
-        ))}
+        <OptionList of={options} />
       </select>
     ) : kind === 'check' ? (
       <input
@@ -103,7 +100,7 @@ type FormProps = {
   readonly fields: readonly Field[];
   readonly verb: string;
   /** `warn` stops an act that cannot be undone with words on what it does, until the reader begins it again. */
-  readonly act: (filled: Filled, warn: (words: string) => void) => Promise<void>;
+  readonly act: (filled: Filled, warn: (words: string) => void) => Promise<unknown>;
   readonly onClose: () => void;
   readonly children?: ComponentChildren;
 };

@@ -1,11 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { Button } from './button.tsx';
 import { wholeText } from './figures.ts';
 import { type Mark, markOf } from './plain-text.ts';
 
 const charactersMax = 200;
 
-const piecesOf = (characters: readonly string[]): (string | Mark)[] => {
+/** The visible parts of a text in their order, and between them the mark of each character that is not. */
+export const marked = (characters: readonly string[]): (string | Mark)[] => {
   const pieces: (string | Mark)[] = [];
   let plain = '';
   for (const character of characters) {
@@ -21,12 +23,8 @@ const piecesOf = (characters: readonly string[]): (string | Mark)[] => {
   return plain === '' ? pieces : [...pieces, plain];
 };
 
-/** The visible parts of a text in their order, and between them the number of each character that is not. */
-export const marked = (characters: readonly string[]): (string | { readonly mark: string })[] =>
-  piecesOf(characters).map((piece) => (typeof piece === 'string' ? piece : { mark: piece.code }));
-
 const partsOf = (characters: readonly string[]): ComponentChildren =>
-  piecesOf(characters).map((piece) =>
+  marked(characters).map((piece) =>
     typeof piece === 'string' ? (
       piece
     ) : (
@@ -60,9 +58,9 @@ export const Hostile = ({ text, max = charactersMax }: { text: string; max?: num
         )}
       </bdi>
       {isCut && (
-        <button type="button" class="more" onClick={() => setIsWhole(true)}>
+        <Button class="more" onClick={() => setIsWhole(true)}>
           … more ({wholeText(text.length - max)})
-        </button>
+        </Button>
       )}
     </span>
   );

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { ApiError } from '../api/client.ts';
+import { type Answer, ApiError, ask, type BodyOf, type PathOf } from '../api/client.ts';
 import { type Resource, useLoad } from '../api/use.ts';
 import { useQueryState } from '../shell/router.ts';
 import { useSession } from '../shell/session.ts';
+import { Button } from './button.tsx';
 import { Code } from './copy.tsx';
 import { numberText } from './format.tsx';
 import { Failed } from './states.tsx';
@@ -36,16 +37,26 @@ export const useQuery = <T,>(key: string, load: (signal: AbortSignal) => Promise
   return { ...loaded, cancel: () => cancelling.current?.abort() };
 };
 
+/** The query of a body, a new one when the body or the range is another; undefined asks nothing. */
+export const useAsked = <P extends PathOf<'post'>>(
+  path: P,
+  body: BodyOf<P> | undefined,
+  range: string,
+): Query<Answer<P, 'post'> | undefined> => {
+  // A range that ends now moves with each drawing of the page.
+  const fixed = JSON.stringify(body, (name, value) => (name === 'since' || name === 'until' ? 0 : value));
+  return useQuery(`${fixed} ${range}`, async (signal) =>
+    body === undefined ? undefined : ask(path, body, signal),
+  );
+};
+
 type QueriedProps<T> = { of: Query<T | undefined>; children: (data: T) => ComponentChildren };
 
 export const Queried = <T,>({ of, children }: QueriedProps<T>) => {
   if (of.isLoading)
     return (
       <p class="state row" role="status">
-        The query runs …
-        <button type="button" onClick={of.cancel}>
-          Cancel
-        </button>
+        The query runs …<Button onClick={of.cancel}>Cancel</Button>
       </p>
     );
   if (of.error !== undefined) return <Failed error={of.error} onRetry={of.reload} />;
@@ -77,12 +88,10 @@ export const Ran = ({ of, onAgain, store, label = 'Query' }: RanProps) => {
     <section class="ran" aria-label={label}>
       <p class="row quiet">
         {numberText(of.elapsed_ms)} ms{of.rows_read !== null && `, ${numberText(of.rows_read)} rows read`}
-        <button type="button" onClick={onAgain}>
-          Run again
-        </button>
-        <button type="button" aria-expanded={open === '1'} onClick={() => setOpen(open === '1' ? '' : '1')}>
+        <Button onClick={onAgain}>Run again</Button>
+        <Button aria-expanded={open === '1'} onClick={() => setOpen(open === '1' ? '' : '1')}>
           SQL
-        </button>
+        </Button>
         {links.map(([name, title]) => {
           const url = session?.links[name];
           return url == null || (name !== 'grafana' && name !== store) ? null : (

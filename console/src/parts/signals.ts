@@ -30,16 +30,10 @@ export const itemsOf = (pipeline: Pipeline): string => signals[pipeline].items;
 
 export const isOfApplications = (pipeline: Pipeline): boolean => signals[pipeline].isOfApplications;
 
-/** The pipeline of a stream: `METRICS-b` is one of metrics. Undefined for a stream without items. */
-export const pipelineOfStream = (stream: string): Pipeline | undefined => {
-  const name = stream.split('-')[0]?.toLowerCase() ?? '';
-  return isPipeline(name) ? name : undefined;
-};
-
-/** Whether the items of a stream belong to applications. */
+/** Whether the items of a stream (`METRICS-b` is one of metrics) belong to applications; false for a stream without items. */
 export const isStreamOfApplications = (stream: string): boolean => {
-  const pipeline = pipelineOfStream(stream);
-  return pipeline !== undefined && isOfApplications(pipeline);
+  const name = stream.split('-')[0]?.toLowerCase() ?? '';
+  return isPipeline(name) && isOfApplications(name);
 };
 
 /** Terms of an account that are rarely anything else than 0: shown where they are. */

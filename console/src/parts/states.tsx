@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../api/client.ts';
 import type { Resource } from '../api/use.ts';
 import { href } from '../shell/router.ts';
+import { Button } from './button.tsx';
 import { wholeText } from './figures.ts';
 import { Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
@@ -24,11 +25,7 @@ export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => v
       <code>{error.code}</code>
     </p>
     {error.remedy !== undefined && <p>{error.remedy}</p>}
-    {onRetry !== undefined && (
-      <button type="button" onClick={onRetry}>
-        Try again
-      </button>
-    )}
+    {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
   </div>
 );
 
@@ -58,17 +55,20 @@ export const TooLarge = ({ shown, total, how }: { shown: number; total?: number;
   </p>
 );
 
+type AwaitProps<T> = {
+  readonly of: Resource<T>;
+  /** What is done while it loads, for instance `Counting distinct values`. */
+  readonly what?: string;
+  readonly children: (data: T) => ComponentChildren;
+};
+
 /** A loaded resource, or the words for its state; data that a reload failed to renew stays, with the failure above it. */
-export const Await = <T,>({
-  of,
-  children,
-}: {
-  of: Resource<T>;
-  children: (data: T) => ComponentChildren;
-}) => (
+export const Await = <T,>({ of, what, children }: AwaitProps<T>) => (
   <>
     {of.error !== undefined && <Failed error={of.error} onRetry={of.reload} />}
-    {of.data === undefined ? of.error === undefined && <Loading /> : children(of.data)}
+    {of.data === undefined
+      ? of.error === undefined && <Loading {...(what && { what })} />
+      : children(of.data)}
   </>
 );
 

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useQueryState } from '../shell/router.ts';
+import { Button } from './button.tsx';
 import { Empty, TooLarge } from './states.tsx';
 
 export type Column<T> = {
@@ -8,9 +9,11 @@ export type Column<T> = {
   readonly cell: (row: T) => ComponentChildren;
   readonly sortBy?: (row: T) => string | number;
   readonly isNumber?: boolean;
+  /** Its cells name the rows. */
+  readonly isHead?: boolean;
 };
 
-type TableProps<T> = {
+export type TableProps<T> = {
   /** Names the table for a screen reader; the address keeps the order under `sort` (or `sortName`). */
   readonly caption: string;
   readonly columns: readonly Column<T>[];
@@ -72,9 +75,9 @@ export const Table = <T,>({
                   {column.sortBy === undefined ? (
                     column.title
                   ) : (
-                    <button type="button" class="sort" onClick={() => setOrder(nextOrder(order, column))}>
+                    <Button class="sort" onClick={() => setOrder(nextOrder(order, column))}>
                       {column.title}
-                    </button>
+                    </Button>
                   )}
                 </th>
               ))}
@@ -85,11 +88,17 @@ export const Table = <T,>({
               .slice(0, rowsMax)
               .map((row) => (
                 <tr key={keyOf(row)}>
-                  {columns.map((column) => (
-                    <td key={column.key} class={column.isNumber ? 'number' : undefined}>
-                      {column.cell(row)}
-                    </td>
-                  ))}
+                  {columns.map(({ key, cell, isNumber, isHead }) =>
+                    isHead ? (
+                      <th key={key} scope="row">
+                        {cell(row)}
+                      </th>
+                    ) : (
+                      <td key={key} class={isNumber ? 'number' : undefined}>
+                        {cell(row)}
+                      </td>
+                    ),
+                  )}
                 </tr>
               ))}
           </tbody>

@@ -2,22 +2,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { hooks } from '../api/client.ts';
 import { useAct } from '../api/use.ts';
 import { ActDialog } from '../parts/dialog.tsx';
+import { Input } from '../parts/filters.tsx';
 import { Failed } from '../parts/states.tsx';
 import { currentPath, href, navigate } from './router.ts';
 import { logIn, stepUp, whyEnded } from './session.ts';
 
-const TokenField = ({ value, onValue }: { value: string; onValue: (value: string) => void }) => (
-  <label>
-    Admin token
-    <input
-      type="password"
-      autocomplete="off"
-      spellcheck={false}
-      required
-      value={value}
-      onInput={({ currentTarget }) => onValue(currentTarget.value)}
-    />
-  </label>
+const TokenField = (props: { value: string; onValue: (value: string) => void }) => (
+  <Input label="Admin token" type="password" autocomplete="off" spellcheck={false} required {...props} />
 );
 
 /** The page on which a session ended, in this tab. */

@@ -1,4 +1,5 @@
 import { useAct } from '../api/use.ts';
+import { Button } from '../parts/button.tsx';
 import { Failed } from '../parts/states.tsx';
 import { logOut } from './session.ts';
 
@@ -9,12 +10,12 @@ export const LogOut = () => {
     <>
       {error !== undefined && <Failed error={error} />}
       <p class="row">
-        <button type="button" disabled={isRunning} onClick={() => void run(false)}>
+        <Button disabled={isRunning} onClick={() => void run(false)}>
           Log out
-        </button>
-        <button type="button" class="danger" disabled={isRunning} onClick={() => void run(true)}>
+        </Button>
+        <Button class="danger" disabled={isRunning} onClick={() => void run(true)}>
           End all my sessions
-        </button>
+        </Button>
       </p>
     </>
   );

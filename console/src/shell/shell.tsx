@@ -4,7 +4,7 @@ import { ApiError } from '../api/client.ts';
 import { type LiveState, useLiveState } from '../api/live.ts';
 import { useLoad } from '../api/use.ts';
 import { pageOf, pages } from '../pages/pages.ts';
-import { Select } from '../parts/filters.tsx';
+import { Check, Select } from '../parts/filters.tsx';
 import { useUtc } from '../parts/format.tsx';
 import { Hostile } from '../parts/hostile.tsx';
 import { plainText } from '../parts/plain-text.ts';
@@ -48,14 +48,7 @@ const Preferences = () => {
   return (
     <>
       <Select label={<span class="unseen">Colours</span>} value={theme} options={themes} onValue={choose} />
-      <label class="row">
-        <input
-          type="checkbox"
-          checked={utc}
-          onChange={({ currentTarget }) => setUtc(currentTarget.checked)}
-        />
-        UTC
-      </label>
+      <Check label="UTC" isOn={utc} onTurn={setUtc} />
     </>
   );
 };

@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type PageEntry, pages } from '../pages/pages.ts';
+import { pages } from '../pages/pages.ts';
+import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
+import { Check } from '../parts/filters.tsx';
 import { href, navigate } from './router.ts';
 
 const key = 'tidemark.shortcuts';
@@ -21,9 +23,7 @@ export const Shortcuts = () => {
       if (document.querySelector('dialog[open]') !== null) return;
       const isSecond = Date.now() - goAt.current < secondKeyMs;
       goAt.current = event.key === 'g' ? Date.now() : 0;
-      const page: PageEntry | undefined = isSecond
-        ? pages.find(({ letter }) => letter === event.key)
-        : undefined;
+      const page = isSecond ? pages.find(({ letter }) => letter === event.key) : undefined;
       const search = document.querySelector<HTMLElement>('[data-search]');
       if (page !== undefined) navigate(href(page.path));
       else if (event.key === '?') setIsShown(true);
@@ -40,9 +40,9 @@ export const Shortcuts = () => {
   };
   return (
     <>
-      <button type="button" aria-keyshortcuts="?" onClick={() => setIsShown(true)}>
+      <Button aria-keyshortcuts="?" onClick={() => setIsShown(true)}>
         Keys
-      </button>
+      </Button>
       {isShown && (
         <Dialog title="Keys" onClose={() => setIsShown(false)}>
           <dl class="keys">
@@ -57,17 +57,8 @@ export const Shortcuts = () => {
               </>
             ))}
           </dl>
-          <label class="row">
-            <input
-              type="checkbox"
-              checked={isOn}
-              onChange={({ currentTarget }) => turn(currentTarget.checked)}
-            />
-            Keys are on
-          </label>
-          <button type="button" onClick={() => setIsShown(false)}>
-            Close
-          </button>
+          <Check label="Keys are on" isOn={isOn} onTurn={turn} />
+          <Button onClick={() => setIsShown(false)}>Close</Button>
         </Dialog>
       )}
     </>

@@ -2,22 +2,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { useLive } from '../../api/live.ts';
 import { useAct } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { code, id, text } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { counted } from '../../parts/figures.ts';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Failed, Loading } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
-import {
-  type Act,
-  actsOf,
-  counted,
-  type Done,
-  doneText,
-  type RunningAct,
-  runAll,
-  type Target,
-} from './bulk.ts';
+import { type Act, actsOf, type Done, doneText, type RunningAct, runAll, type Target } from './bulk.ts';
 
 const effects: Readonly<Record<Act, string>> = {
   redrive:
@@ -53,7 +46,7 @@ export const RunningActs = () => {
   const [acts, setActs] = useState<readonly RunningAct[]>([]);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useLive('dead_letters', (data) => {
-    setActs(actsOf(data).filter(({ isDryRun }) => !isDryRun));
+    setActs(actsOf(data).filter((act) => !act.dry_run));
     clearTimeout(timer.current);
     // The events end some seconds after the act.
     timer.current = setTimeout(() => setActs([]), 5_000);
@@ -62,7 +55,7 @@ export const RunningActs = () => {
   if (acts.length === 0) return null;
   return (
     <ul class="running" aria-label="Acts that run now">
-      {acts.map(({ id, act, startedAt, matched, done, failed, hasEnded }) => (
+      {acts.map(({ id, act, started_at: startedAt, matched, done, failed, has_ended: hasEnded }) => (
         <li key={id}>
           {act} since <Time at={startedAt} seconds />: <Figure value={done} /> of <Figure value={matched} />
           {failed > 0 && `, ${failed} failed`} {hasEnded ? '(ended)' : ''}
@@ -146,8 +139,7 @@ export const ActDialog = ({ act, target, what, onClose }: Props) => {
       {error !== undefined && <Failed error={error} />}
       <p class="row">
         {!hasActed && (
-          <button
-            type="button"
+          <Button
             class={act === 'purge' ? 'danger' : 'main'}
             disabled={!isChecked || wouldDo.done === 0}
             onClick={() => void real.run()}
@@ -155,11 +147,11 @@ export const ActDialog = ({ act, target, what, onClose }: Props) => {
             {isChecked
               ? `${verb} ${counted(wouldDo.done, 'dead letter')}${act === 'purge' ? ' for ever' : ''}`
               : verb}
-          </button>
+          </Button>
         )}
-        <button type="button" onClick={() => onClose(hasActed)}>
+        <Button onClick={() => onClose(hasActed)}>
           {hasActed || isChecked === false ? 'Close' : 'Cancel'}
-        </button>
+        </Button>
       </p>
     </Dialog>
   );

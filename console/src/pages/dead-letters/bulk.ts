@@ -1,5 +1,7 @@
+import { hasLists } from '../../api/event.ts';
 import type { components } from '../../api/schema.d.ts';
-import { wholeText } from '../../parts/figures.ts';
+import { counted } from '../../parts/figures.ts';
+import { ownerQuery } from '../../parts/owners.tsx';
 import { type Pipeline as SignalPipeline, pipelines as signalPipelines } from '../../parts/signals.ts';
 
 // What is redriven or purged, how, and in which words: without the browser, so that it can be tested.
@@ -18,8 +20,6 @@ export type Filter = {
 export type Pipeline = SignalPipeline | 'ledger';
 /** The consumers whose messages may become dead letters. */
 export const pipelines: readonly Pipeline[] = [...signalPipelines, 'ledger'];
-/** Their titles in the filter. */
-export const titles = pipelines.map((each) => [each, each] as const);
 
 export type Act = 'redrive' | 'purge';
 export type Done = components['schemas']['DeadLettersDone'];
@@ -32,16 +32,15 @@ export const filterOf = (
   query: URLSearchParams,
   range: { readonly since: number; readonly until: number | undefined },
 ): Filter | undefined => {
-  const owner = query.get('owner') ?? '';
-  const [, app, id] = /^(app:)?(\d{1,12})$/.exec(owner) ?? [];
+  const owner = ownerQuery(query.get('owner') ?? '');
   const name = query.get('pipeline') ?? '';
   const pipeline = pipelines.find((each) => each === name);
-  if ((owner !== '' && id === undefined) || (name !== '' && pipeline === undefined)) return undefined;
+  if (owner === undefined || (name !== '' && pipeline === undefined)) return undefined;
   const reason = query.get('reason') ?? '';
   const table = query.get('table') ?? '';
   return {
     ...(pipeline === undefined ? {} : { pipeline }),
-    ...(id === undefined ? {} : app === undefined ? { data_id: Number(id) } : { app_id: Number(id) }),
+    ...owner,
     ...(reason === '' ? {} : { reason }),
     ...(table === '' ? {} : { table }),
     ...(range.since === 0 ? {} : { since: range.since }),
@@ -88,10 +87,6 @@ export const runAll = async (
   } while (sum.next_cursor !== null && isWanted());
 };
 
-/** `1 dead letter`, `1,200 items`. */
-export const counted = (count: number, noun: string): string =>
-  `${wholeText(count)} ${noun}${count === 1 ? '' : 's'}`;
-
 const participles: Readonly<Record<Act, string>> = { redrive: 'redriven', purge: 'purged' };
 
 /** The CLI's sentence: `3 dead letters (12 items) would be redriven`. */
@@ -102,35 +97,19 @@ export const doneText = ({ done, items }: Done, act: Act, isDryRun: boolean): st
 export type RunningAct = {
   readonly id: string;
   readonly act: string;
-  readonly isDryRun: boolean;
-  readonly startedAt: number;
+  readonly dry_run: boolean;
+  readonly started_at: number;
   readonly matched: number;
   readonly done: number;
   readonly failed: number;
-  readonly hasEnded: boolean;
+  readonly has_ended: boolean;
 };
 
-const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
+const isAct = (each: unknown): each is RunningAct => typeof each === 'object' && each !== null;
 
 /** The acts of an event `dead_letters`; none where it has another form. */
-export const actsOf = (data: unknown): RunningAct[] => {
-  const acts: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, 'acts') : undefined;
-  if (!Array.isArray(acts)) return [];
-  return acts.flatMap((each: unknown) => {
-    if (typeof each !== 'object' || each === null) return [];
-    const field = (name: string): unknown => Reflect.get(each, name);
-    return {
-      id: String(field('id')),
-      act: String(field('act')),
-      isDryRun: field('dry_run') === true,
-      startedAt: numberOf(field('started_at')),
-      matched: numberOf(field('matched')),
-      done: numberOf(field('done')),
-      failed: numberOf(field('failed')),
-      hasEnded: field('has_ended') === true,
-    };
-  });
-};
+export const actsOf = (data: unknown): readonly RunningAct[] =>
+  hasLists(data, 'acts') ? data.acts.filter(isAct) : [];
 
 /** A consumer that does not work, and in how many of its processes. */
 export type StoppedConsumer = {

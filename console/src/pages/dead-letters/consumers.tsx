@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
-import { wholeText } from '../../parts/figures.ts';
+import { counted, wholeText } from '../../parts/figures.ts';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import { counted, type Pipeline, type StoppedConsumer, stoppedConsumers, waitingOf } from './bulk.ts';
+import { type Pipeline, type StoppedConsumer, stoppedConsumers, waitingOf } from './bulk.ts';
 
 const lookEveryMs = 5_000;
 const followEveryMs = 1_000;
@@ -68,9 +69,7 @@ export const Consumers = () => {
         <div key={each.pipeline + each.why} class="state failed" role="alert">
           <p>{stoppedText(each, waiting(each.pipeline))}</p>
           {each.why === 'stopped' && mayResume && (
-            <button type="button" onClick={() => setAsked(each.pipeline)}>
-              Resume {each.pipeline} …
-            </button>
+            <Button onClick={() => setAsked(each.pipeline)}>Resume {each.pipeline} …</Button>
           )}
         </div>
       ))}

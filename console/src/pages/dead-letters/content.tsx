@@ -1,6 +1,8 @@
 import type { Answer } from '../../api/client.ts';
+import { column, head } from '../../parts/columns.tsx';
+import { counted } from '../../parts/figures.ts';
 import { Hostile } from '../../parts/hostile.tsx';
-import { counted } from './bulk.ts';
+import { Table } from '../../parts/table.tsx';
 
 export type Shown = Answer<'/api/v1/dead-letters/{id}'>;
 export type Listed = Answer<'/api/v1/dead-letters'>['items'][number];
@@ -8,39 +10,28 @@ export type Listed = Answer<'/api/v1/dead-letters'>['items'][number];
 const valueText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Rows side by side, a line for each field: spans have more fields than a screen is wide. */
-const Rows = ({ rows }: { rows: readonly Readonly<Record<string, unknown>>[] }) => {
-  const fields = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a frame that scrolls has to be reached by keys.
-    <section class="frame" aria-label="Rows as read" tabIndex={0}>
-      <table class="letter-fields">
-        <caption class="unseen">Rows as read</caption>
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            {rows.map((_, index) => (
-              <th key={index} scope="col">
-                Row {index + 1}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {fields.map((field) => (
-            <tr key={`f${field}`}>
-              <th scope="row">
-                <Hostile text={field} max={80} />
-              </th>
-              {rows.map((row, index) => (
-                <td key={index}>{Object.hasOwn(row, field) && <Hostile text={valueText(row[field])} />}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-};
+const Rows = ({ rows }: { rows: readonly Readonly<Record<string, unknown>>[] }) => (
+  <Table
+    caption="Rows as read"
+    rows={[...new Set(rows.flatMap((row) => Object.keys(row)))]}
+    keyOf={(field) => `f${field}`}
+    empty=""
+    columns={[
+      head('Field', (name: string) => name),
+      ...rows.map((row, index) =>
+        column(
+          `Row ${index + 1}`,
+          (name: string) =>
+            Object.hasOwn(row, name) && (
+              <code>
+                <Hostile text={valueText(row[name])} />
+              </code>
+            ),
+        ),
+      ),
+    ]}
+  />
+);
 
 const linesMax = 400;
 

@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks';
-
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { counted } from '../../parts/figures.ts';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { OwnerLink } from '../../parts/owner-link.tsx';
+import { OwnerLink } from '../../parts/owners.tsx';
 import { Await, Badge } from '../../parts/states.tsx';
 import { href, navigate } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
@@ -57,53 +59,37 @@ const History = ({ sequence, redrives }: { sequence: number; redrives: number })
   );
 };
 
-const Facts = ({ letter }: { letter: Shown }) => (
-  <dl class="pairs">
-    <dt>Dead-lettered</dt>
-    <dd>
-      <Time at={letter.at} seconds />
-    </dd>
-    <dt>Reason</dt>
-    <dd>
-      <a href={href('/system/reasons', { search: letter.reason })}>
-        <code>{letter.reason}</code>
-      </a>
-    </dd>
-    <dt>Error</dt>
-    <dd>
-      <Hostile text={letter.error} max={1000} />
-    </dd>
-    <dt>Owner</dt>
-    <dd>
-      <OwnerLink of={letter} none="not known" />
-    </dd>
-    {letter.table !== null && (
-      <>
-        <dt>Table</dt>
-        <dd>
-          <Hostile text={letter.table} />
-        </dd>
-      </>
-    )}
-    <dt>Message</dt>
-    <dd>
-      {letter.stream} <Figure value={letter.stream_sequence} />, subject <Hostile text={letter.subject} />
-      {letter.uid !== null && (
+const LetterFacts = ({ letter }: { letter: Shown }) => (
+  <Facts
+    of={{
+      'Dead-lettered': <Time at={letter.at} seconds />,
+      Reason: (
+        <a href={href('/system/reasons', { search: letter.reason })}>
+          <code>{letter.reason}</code>
+        </a>
+      ),
+      Error: <Hostile text={letter.error} max={1000} />,
+      Owner: <OwnerLink of={letter} none="not known" />,
+      Table: letter.table !== null && <Hostile text={letter.table} />,
+      Message: (
         <>
-          , uid <Hostile text={letter.uid} />
+          {letter.stream} <Figure value={letter.stream_sequence} />, subject <Hostile text={letter.subject} />
+          {letter.uid !== null && (
+            <>
+              , uid <Hostile text={letter.uid} />
+            </>
+          )}
         </>
-      )}
-    </dd>
-    <dt>Size</dt>
-    <dd>
-      <Figure value={letter.items} /> {letter.items === 1 ? 'item' : 'items'},{' '}
-      <Figure value={letter.bytes} as="bytes" />
-    </dd>
-    <dt>Orphan</dt>
-    <dd>{orphanText(letter.orphan)}</dd>
-    <dt>Can be redriven</dt>
-    <dd>{letter.is_redrivable ? 'Yes' : 'No: the dry run says why'}</dd>
-  </dl>
+      ),
+      Size: (
+        <>
+          {counted(letter.items, 'item')}, <Figure value={letter.bytes} as="bytes" />
+        </>
+      ),
+      Orphan: orphanText(letter.orphan),
+      'Can be redriven': letter.is_redrivable ? 'Yes' : 'No: the dry run says why',
+    }}
+  />
 );
 
 /** One dead letter: what it holds, why it is one, and what can be done. */
@@ -121,17 +107,13 @@ export const Letter = ({ sequence }: { sequence: number }) => {
       <Await of={loaded}>
         {(letter) => (
           <>
-            <Facts letter={letter} />
+            <LetterFacts letter={letter} />
             <p class="row">
-              {mayRedrive && (
-                <button type="button" onClick={() => setAct('redrive')}>
-                  Redrive …
-                </button>
-              )}
+              {mayRedrive && <Button onClick={() => setAct('redrive')}>Redrive …</Button>}
               {mayPurge && (
-                <button type="button" class="danger" onClick={() => setAct('purge')}>
+                <Button class="danger" onClick={() => setAct('purge')}>
                   Purge …
-                </button>
+                </Button>
               )}
             </p>
             <h2>Content</h2>

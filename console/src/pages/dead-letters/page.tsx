@@ -2,17 +2,20 @@ import './dead-letters.css';
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, number, text, time } from '../../parts/columns.tsx';
-import { ChoiceFilter, emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
-import { OwnerLink } from '../../parts/owner-link.tsx';
+import { counted } from '../../parts/figures.ts';
+import { Choice, OwnerFilter, TextFilter } from '../../parts/filters.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { OwnerLink } from '../../parts/owners.tsx';
 import { Await, Badge, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
-import { type Act, counted, type Filter, filterOf, pickedOf, type Target, targetOf, titles } from './bulk.ts';
+import { type Act, type Filter, filterOf, pickedOf, pipelines, type Target, targetOf } from './bulk.ts';
 import { Consumers } from './consumers.tsx';
 import { Content, type Listed } from './content.tsx';
 import { Letter, OrphanBadge } from './letter.tsx';
@@ -21,8 +24,8 @@ const previewsMax = 10;
 
 const Filters = () => (
   <div class="row list-filters">
-    <ChoiceFilter label="Pipeline" name="pipeline" any="all" choices={titles} />
-    <TextFilter label="Owner" name="owner" hint="1500001 or app:7" />
+    <Choice label="Pipeline" name="pipeline" any="all" options={pipelines} />
+    <OwnerFilter />
     <TextFilter label="Reason" name="reason" hint="row_refused" />
     <TextFilter label="Table" name="table" />
     <TimeRangePicker fallback={anyTime} />
@@ -108,9 +111,7 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
     return (
       <Unreadable>
         The selection cannot be read: pick is ids of dead letters, such as 12,40.{' '}
-        <button type="button" onClick={() => setPick('')}>
-          Select none
-        </button>
+        <Button onClick={() => setPick('')}>Select none</Button>
       </Unreadable>
     );
   if (listed.length === 0) return null;
@@ -130,32 +131,23 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
       <fieldset class="row">
         <legend class="unseen">Acts</legend>
         <span>{count === 0 ? `Of ${all}:` : `${counted(count, 'dead letter')} selected:`}</span>
-        <button
-          type="button"
+        <Button
           disabled={count === 0}
           aria-pressed={preview === '1'}
           onClick={() => setPreview(preview === '1' ? '' : '1')}
         >
           Preview
-        </button>
-        {mayRedrive && (
-          <button type="button" onClick={() => begin('redrive')}>
-            Redrive …
-          </button>
-        )}
+        </Button>
+        {mayRedrive && <Button onClick={() => begin('redrive')}>Redrive …</Button>}
         {mayPurge && (
-          <button type="button" class="danger" onClick={() => begin('purge')}>
+          <Button class="danger" onClick={() => begin('purge')}>
             Purge …
-          </button>
+          </Button>
         )}
-        <button type="button" onClick={() => setPick(listed.map(({ sequence }) => sequence).join(','))}>
+        <Button onClick={() => setPick(listed.map(({ sequence }) => sequence).join(','))}>
           Select this page
-        </button>
-        {count > 0 && (
-          <button type="button" onClick={() => setPick('')}>
-            Select none
-          </button>
-        )}
+        </Button>
+        {count > 0 && <Button onClick={() => setPick('')}>Select none</Button>}
       </fieldset>
       {preview === '1' && count > 0 && <Previews sequences={picked} />}
       {act !== undefined && <ActDialog {...act} onClose={close} />}
@@ -163,52 +155,39 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
   );
 };
 
-const List = () => {
-  const { query } = useAddress();
-  const range = useTimeRange(anyTime);
-  const cursor = query.get('cursor');
-  const filter = filterOf(query, range);
-  const { since: _, until: __, ...rest } = filter ?? {};
-  const loaded = useLoad(JSON.stringify([rest, range.key, cursor, filter === undefined]), async (signal) =>
-    filter === undefined
-      ? undefined
-      : get('/api/v1/dead-letters', {
-          query: { ...filter, ...(cursor === null ? {} : { cursor }), limit: 100 },
-          signal,
-        }),
+const Found = ({ filter }: { filter: Filter }) => {
+  const [cursor] = useQueryState('cursor');
+  const { key } = useTimeRange(anyTime);
+  const { since: _, until: __, ...rest } = filter;
+  const query = { ...filter, cursor, limit: 100 };
+  const loaded = useLoad(JSON.stringify([rest, key, cursor]), (signal) =>
+    get('/api/v1/dead-letters', { query, signal }),
   );
+  return (
+    <Listing
+      of={loaded}
+      above={(items) => <Acts filter={filter} listed={items} onDone={loaded.reload} />}
+      caption="Dead letters, newest first"
+      columns={columns}
+      keyOf={({ sequence }) => sequence}
+      empty={
+        Object.keys(filter).length === 0
+          ? 'No dead letters: the stores have refused nothing.'
+          : 'No dead letter matches the filter.'
+      }
+    />
+  );
+};
+
+const List = () => {
+  const filter = filterOf(useAddress().query, useTimeRange(anyTime));
   return (
     <>
       <h1>Dead letters</h1>
       <Consumers />
       <RunningActs />
       <Filters />
-      {filter === undefined ? (
-        <Unreadable>{unreadableOwner}</Unreadable>
-      ) : (
-        <Await of={loaded}>
-          {(page) =>
-            page !== undefined && (
-              <>
-                <Acts filter={filter} listed={page.items} onDone={loaded.reload} />
-                <Table
-                  caption="Dead letters, newest first"
-                  columns={columns}
-                  rows={page.items}
-                  keyOf={({ sequence }) => sequence}
-                  empty={emptyText(
-                    page.next_cursor,
-                    Object.keys(filter).length === 0
-                      ? 'No dead letters: the stores have refused nothing.'
-                      : 'No dead letter matches the filter.',
-                  )}
-                />
-                <Pager next={page.next_cursor} />
-              </>
-            )
-          }
-        </Await>
-      )}
+      {filter === undefined ? <Unreadable>{unreadableOwner}</Unreadable> : <Found filter={filter} />}
     </>
   );
 };

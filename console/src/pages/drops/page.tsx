@@ -1,15 +1,17 @@
-import { Choice } from '../../parts/filters.tsx';
-import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
+import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { numberText } from '../../parts/format.tsx';
+import { ownerQuery, ownerText } from '../../parts/owners.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Failed, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { useQueryState } from '../../shell/router.ts';
-import { OwnerPicker, ReasonPicker } from '../outcomes/reasons.tsx';
-import { ownerQuery, ownerText } from '../outcomes/series.ts';
+import { ReasonFilter } from '../outcomes/reasons.tsx';
+
 import { Samples, SampleTable } from './samples.tsx';
 import { addTo, emptyTail, isDropsEvent } from './tail.ts';
 
@@ -73,9 +75,9 @@ const Live = ({ owner, reason }: { owner: string; reason: string }) => {
   return (
     <>
       <p class="row">
-        <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
+        <Button aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
           {isPaused ? 'Continue' : 'Pause'}
-        </button>
+        </Button>
         <span class="quiet">
           {isPaused
             ? 'Paused: samples of this time are in the history.'
@@ -104,21 +106,17 @@ const Past = ({ owner, reason }: { owner: string; reason: string }) => {
 
 const Page = () => {
   const [view] = useQueryState('view');
-  const [owner, setOwner] = useQueryState('owner');
-  const [reason, setReason] = useQueryState('reason');
+  const [owner] = useQueryState('owner');
+  const [reason] = useQueryState('reason');
   return (
     <>
       <h1>Drops</h1>
-      <form class="row controls" onSubmit={(event) => event.preventDefault()}>
-        <Choice
-          label="Show"
-          name="view"
-          options={Object.entries({ '': 'live', past: 'history of 30 days' })}
-        />
+      <div class="row list-filters">
+        <Choice label="Show" name="view" any="live" options={[['past', 'history of 30 days']]} />
         {view === 'past' && <TimeRangePicker fallback="24h" />}
-        <OwnerPicker value={owner} onValue={setOwner} />
-        <ReasonPicker value={reason} onValue={setReason} />
-      </form>
+        <OwnerFilter />
+        <ReasonFilter />
+      </div>
       <p class="quiet">
         Samples of dropped items, refused requests and lost values; a selection, best effort. Outcomes has the
         exact counts.

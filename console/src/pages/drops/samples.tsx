@@ -3,16 +3,18 @@ import { type Answer, get, type Input } from '../../api/client.ts';
 import { nowSeconds } from '../../api/clock.ts';
 import type { components } from '../../api/schema.d.ts';
 import { useAct, useGet, useLoad } from '../../api/use.ts';
-import { column, textColumn } from '../../parts/columns.tsx';
+import { Button } from '../../parts/button.tsx';
+import { column, text } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Facts } from '../../parts/facts.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { OwnerLink } from '../../parts/owner-link.tsx';
+import { OwnerLink, ownerQuery, ownerText } from '../../parts/owners.tsx';
 import { itemOf } from '../../parts/signals.ts';
 import { Await, Failed } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Explanation } from '../outcomes/reasons.tsx';
-import { ownerQuery, ownerText, reasonCounts } from '../outcomes/series.ts';
+import { reasonCounts } from '../outcomes/series.ts';
 import { keyOf } from './tail.ts';
 
 export type Drop = components['schemas']['Drop'];
@@ -31,36 +33,24 @@ const useCount = ({ reason, ...drop }: Drop) =>
 const placeText = ({ ordinal, pipeline }: Drop): string =>
   ordinal < 0 ? 'the whole request' : `${itemOf(pipeline)} ${ordinal} of its request, counted from 0`;
 
-type Fact = [title: string, value: preact.ComponentChildren];
-
 /** One sample: what was sent, by whom, why it was dropped, and what to do. */
 const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) => {
   const count = useCount(drop);
-  const facts: Fact[] = [
-    ['When', <Time key="at" at={drop.at * 1000} />],
-    ['Owner', <OwnerLink key="owner" of={drop} none="no owner: the request had no valid token" />],
-    ['Item', placeText(drop)],
-    ...(
-      [
-        ['Field', drop.field],
-        ['Value', drop.value],
-        ['Detail', drop.detail],
-        ['Sender', drop.sender],
-        ['SDK', drop.sdk],
-      ] as const
-    ).flatMap(([title, text]): Fact[] => (text === '' ? [] : [[title, <Hostile key={title} text={text} />]])),
-  ];
   return (
     <Dialog title={drop.reason} onClose={onClose}>
       <Explanation code={drop.reason} count={count.data} span="the last hour, of this owner" />
-      <dl class="pairs">
-        {facts.map(([title, value]) => (
-          <>
-            <dt>{title}</dt>
-            <dd>{value}</dd>
-          </>
-        ))}
-      </dl>
+      <Facts
+        of={{
+          When: <Time at={drop.at} seconds />,
+          Owner: <OwnerLink of={drop} none="no owner: the request had no valid token" />,
+          Item: placeText(drop),
+          Field: drop.field !== '' && <Hostile text={drop.field} />,
+          Value: drop.value !== '' && <Hostile text={drop.value} />,
+          Detail: drop.detail !== '' && <Hostile text={drop.detail} />,
+          Sender: drop.sender !== '' && <Hostile text={drop.sender} />,
+          SDK: drop.sdk !== '' && <Hostile text={drop.sdk} />,
+        }}
+      />
       {drop.payload !== '' && (
         <>
           <h3>As received, without secrets, at most 1 KiB</h3>
@@ -69,9 +59,7 @@ const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) =>
           </p>
         </>
       )}
-      <button type="button" onClick={onClose}>
-        Close
-      </button>
+      <Button onClick={onClose}>Close</Button>
     </Dialog>
   );
 };
@@ -82,16 +70,16 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
   column(
     'Reason',
     (drop) => (
-      <button type="button" class="more" aria-haspopup="dialog" onClick={() => open(drop)}>
+      <Button class="more" aria-haspopup="dialog" onClick={() => open(drop)}>
         {drop.reason}
-      </button>
+      </Button>
     ),
     ({ reason }) => reason,
   ),
-  textColumn('field', 'Field', ({ field }) => field || '–', 40),
-  textColumn('value', 'Value', ({ value }) => value || '–', 40),
-  textColumn('sender', 'Sender', ({ sender }) => sender || '–', 30),
-  textColumn('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
+  text('Field', ({ field }) => field || '–', 40),
+  text('Value', ({ value }) => value || '–', 40),
+  text('Sender', ({ sender }) => sender || '–', 30),
+  text('SDK', ({ sdk }) => sdk || '–', 40),
 ];
 
 type SampleTableProps = { drops: readonly Drop[]; empty: preact.ComponentChildren };
@@ -141,9 +129,9 @@ export const Samples = ({ query }: { query: NonNullable<Input<'/api/v1/drops', '
           />
           {error !== undefined && <Failed error={error} />}
           {cursor !== undefined && (
-            <button type="button" disabled={isRunning} onClick={() => void run()}>
+            <Button disabled={isRunning} onClick={() => void run()}>
               {isRunning ? 'Loading …' : 'Older samples'}
-            </button>
+            </Button>
           )}
         </>
       )}

@@ -1,3 +1,4 @@
+import { hasLists } from '../../api/event.ts';
 import type { components } from '../../api/schema.d.ts';
 
 type Drop = components['schemas']['Drop'];
@@ -10,8 +11,7 @@ export type DropsEvent = {
   readonly skipped?: number;
 };
 
-export const isDropsEvent = (data: unknown): data is DropsEvent =>
-  typeof data === 'object' && data !== null && Array.isArray(Reflect.get(data, 'items'));
+export const isDropsEvent = (data: unknown): data is DropsEvent => hasLists(data, 'items');
 
 /** What a live tail keeps: the newest samples, how many came, and how many it was too slow for. */
 export type Tail = { readonly drops: readonly Drop[]; readonly count: number; readonly skipped: number };

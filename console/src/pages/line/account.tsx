@@ -1,4 +1,4 @@
-import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { number, text, time } from '../../parts/columns.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
@@ -45,25 +45,14 @@ const Verdict = ({ account, isOld }: { account: HourAccount; isOld: boolean }) =
 };
 
 const differenceColumns: readonly Column<HourAccount['differences'][number]>[] = [
-  textColumn('kind', 'Kind', ({ kind }) => kind),
-  numberColumn('items', 'Items', ({ items }) => items),
-  numberColumn('messages', 'Messages', ({ messages }) => messages),
-  textColumn('owner', 'Owner', ({ owners }) => owners.join(', ') || 'not known'),
-  textColumn('stream', 'Stream', ({ stream }) => stream || '–'),
-  timeColumn('from', 'Arrived', ({ from }) => from),
-  textColumn('what', 'Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
+  text('Kind', ({ kind }) => kind),
+  number('Items', ({ items }) => items),
+  number('Messages', ({ messages }) => messages),
+  text('Owner', ({ owners }) => owners.join(', ') || 'not known'),
+  text('Stream', ({ stream }) => stream || '–'),
+  time('Arrived', ({ from }) => from),
+  text('Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
 ];
-
-const Differences = ({ account }: { account: HourAccount }) => (
-  <Table
-    caption="Open differences of the last hour"
-    sortName="differences"
-    rows={account.differences}
-    keyOf={({ kind, stream, owners, from }) => `${kind} ${stream} ${owners} ${from}`}
-    empty=""
-    columns={differenceColumns}
-  />
-);
 
 /** The last hour of both books as an equation, and what they do not agree in. */
 export const Account = ({ account, why }: { account: Line['account']; why: Line['account_why'] }) => (
@@ -95,7 +84,16 @@ export const Account = ({ account, why }: { account: Line['account']; why: Line[
           settled. From <Time at={account.since} seconds /> to <Time at={account.until} seconds />. The rates
           above are best effort.
         </p>
-        {account.differences.length > 0 && <Differences account={account} />}
+        {account.differences.length > 0 && (
+          <Table
+            caption="Open differences of the last hour"
+            sortName="differences"
+            rows={account.differences}
+            keyOf={({ kind, stream, owners, from }) => `${kind} ${stream} ${owners} ${from}`}
+            empty=""
+            columns={differenceColumns}
+          />
+        )}
       </>
     )}
   </>

@@ -1,7 +1,6 @@
 import { TableButton } from '../../charts/table-button.tsx';
-import { column, numberColumn, textColumn } from '../../parts/columns.tsx';
-import { bytesText, durationText } from '../../parts/figures.ts';
-import { Badge } from '../../parts/states.tsx';
+import { badge, bytes, figures, number, text } from '../../parts/columns.tsx';
+import { durationText } from '../../parts/figures.ts';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { type Box, type Curve, columns, drawingOf, type Line, type Stream, streamTone } from './layout.ts';
@@ -131,48 +130,48 @@ const BoxOf = ({ box, line }: { box: Box; line: Line }) => {
 };
 
 const streamColumns: readonly Column<Stream>[] = [
-  textColumn('stream', 'Stream', ({ stream }) => stream),
-  column('State', (each) => <Badge tone={streamTone(each)}>{streamLines(each)[0]}</Badge>),
-  numberColumn('in', 'Messages in/s', (each) => each.messages_in_per_second),
-  numberColumn('messages', 'Messages', ({ messages }) => messages),
-  numberColumn('bytes', 'Size', ({ bytes }) => bytes, bytesText),
-  numberColumn('pending', 'Pending', ({ pending }) => pending),
-  numberColumn('ack', 'Under way', (each) => each.ack_pending),
-  numberColumn('redelivered', 'Redelivered', ({ redelivered }) => redelivered),
-  textColumn('full', 'At this growth', (each) => fullText(each) || 'does not fill'),
+  text('Stream', ({ stream }) => stream),
+  badge('State', (each) => [streamTone(each), streamLines(each)[0]]),
+  number('Messages in/s', (each) => each.messages_in_per_second),
+  number('Messages', ({ messages }) => messages),
+  bytes('Size', ({ bytes }) => bytes),
+  number('Pending', ({ pending }) => pending),
+  number('Under way', (each) => each.ack_pending),
+  number('Redelivered', ({ redelivered }) => redelivered),
+  text('At this growth', (each) => fullText(each) || 'does not fill'),
 ];
 
-/** The drawing as rows: for screen readers, narrow screens and everyone who wants figures. */
-const StreamTable = ({ streams }: { streams: readonly Stream[] }) => (
-  <Table
-    caption="Streams"
-    sortName="streams"
-    rows={streams}
-    keyOf={({ stream }) => stream}
-    empty="No stream is known yet."
-    columns={streamColumns}
-  />
-);
-
-const EdgeTable = ({ line }: { line: Line }) => {
-  const nameOf = (id: string): string => line.nodes.find((node) => node.id === id)?.name ?? id;
-  const columnsOf: Column<Line['edges'][number]>[] = [
-    textColumn('from', 'From', ({ from }) => nameOf(from)),
-    textColumn('to', 'To', ({ to }) => nameOf(to)),
-    numberColumn('items', 'Items/s', (each) => each.items_per_second),
-    numberColumn('bytes', 'Bytes/s', (each) => each.bytes_per_second, byteRateText),
+const edgeColumns = ({ nodes }: Line): readonly Column<Line['edges'][number]>[] => {
+  const nameOf = (id: string): string => nodes.find((node) => node.id === id)?.name ?? id;
+  return [
+    text('From', ({ from }) => nameOf(from)),
+    text('To', ({ to }) => nameOf(to)),
+    number('Items/s', (each) => each.items_per_second),
+    figures(byteRateText)('Bytes/s', (each) => each.bytes_per_second),
   ];
-  return (
+};
+
+/** The drawing as rows: for screen readers, narrow screens and everyone who wants figures. */
+const Rows = ({ line }: { line: Line }) => (
+  <div class="as-rows">
+    <Table
+      caption="Streams"
+      sortName="streams"
+      rows={line.streams}
+      keyOf={({ stream }) => stream}
+      empty="No stream is known yet."
+      columns={streamColumns}
+    />
     <Table
       caption="Rates between the stages"
       sortName="edges"
       rows={line.edges.filter(({ items_per_second: items }) => items !== null)}
       keyOf={({ from, to }) => `${from} ${to}`}
       empty="No rate is known yet."
-      columns={columnsOf}
+      columns={edgeColumns(line)}
     />
-  );
-};
+  </div>
+);
 
 /** The line from producers to stores with its rates; on a narrow screen, and by its button, as tables. */
 export const LineDrawing = ({ line }: { line: Line }) => {
@@ -198,10 +197,7 @@ export const LineDrawing = ({ line }: { line: Line }) => {
           <BoxOf key={box.node.id} box={box} line={line} />
         ))}
       </svg>
-      <div class="as-rows">
-        <StreamTable streams={line.streams} />
-        <EdgeTable line={line} />
-      </div>
+      <Rows line={line} />
     </figure>
   );
 };

@@ -1,3 +1,4 @@
+import { hasLists } from '../../api/event.ts';
 import type { components } from '../../api/schema.d.ts';
 
 export type Line = components['schemas']['Line'];
@@ -5,13 +6,8 @@ export type Stream = Line['streams'][number];
 type LineNode = Line['nodes'][number];
 type LineEdge = Line['edges'][number];
 
-/** Whether this event of the stream is a line: a metadata process of another version may send something else. */
 export const isLine = (data: unknown): data is Line =>
-  typeof data === 'object' &&
-  data !== null &&
-  ['nodes', 'edges', 'streams', 'stores', 'processes', 'troubles'].every((name) =>
-    Array.isArray(Reflect.get(data, name)),
-  );
+  hasLists(data, 'nodes', 'edges', 'streams', 'stores', 'processes', 'troubles');
 
 /** A box of the drawing, in pixels. */
 export type Box = {
@@ -28,13 +24,6 @@ export type Curve = {
   readonly path: string;
   readonly at: readonly [x: number, y: number];
   readonly widthPx: number;
-};
-
-export type Drawing = {
-  readonly width: number;
-  readonly height: number;
-  readonly boxes: readonly Box[];
-  readonly curves: readonly Curve[];
 };
 
 /** The stages from left to right; some are run by processes of a role. */
@@ -104,7 +93,7 @@ const curveOf = (edge: LineEdge, from: Box, to: Box, busiest: number): Curve => 
 };
 
 /** Places the nodes of the line in columns, from producers to stores, and joins them. */
-export const drawingOf = ({ nodes, edges }: Pick<Line, 'nodes' | 'edges'>): Drawing => {
+export const drawingOf = ({ nodes, edges }: Pick<Line, 'nodes' | 'edges'>) => {
   const boxes = boxesOf(nodes);
   const byId = new Map(boxes.map((box) => [box.node.id, box]));
   const busiest = Math.max(0, ...edges.map(({ items_per_second: items }) => items ?? 0));

@@ -4,7 +4,8 @@ import { get } from '../../api/client.ts';
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
-import { durationText, numberText, Time } from '../../parts/format.tsx';
+import { Button } from '../../parts/button.tsx';
+import { counted, durationText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Loading } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
@@ -77,7 +78,7 @@ const Troubles = ({ line }: { line: Line }) => {
     );
   return (
     <>
-      <h2>{line.troubles.length === 1 ? '1 trouble' : `${line.troubles.length} troubles`}</h2>
+      <h2>{counted(line.troubles.length, 'trouble')}</h2>
       <ul class="troubles">
         {line.troubles.map(({ code, severity, text, remedy, runbook }) => (
           <li key={`${code} ${text}`} class={severity}>
@@ -141,9 +142,9 @@ const Page = () => {
     <>
       <div class="row">
         <h1>Line</h1>
-        <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
+        <Button aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
           {isPaused ? 'Continue' : 'Pause'}
-        </button>
+        </Button>
       </div>
       {line === undefined ? (
         <Await of={first}>{() => <Loading what="Waiting for figures" />}</Await>
@@ -154,6 +155,7 @@ const Page = () => {
           <Totals line={line} lines={lines} />
           <LineDrawing line={line} />
           <Account account={line.account} why={line.account_why} />
+          <h2>Processes</h2>
           <Processes processes={line.processes} at={line.at} />
         </>
       )}

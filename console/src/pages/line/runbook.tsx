@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Await } from '../../parts/states.tsx';
@@ -41,9 +42,7 @@ const Entry = ({ name, onClose }: { name: string; onClose: () => void }) => {
             .map((block) => <Block key={block} text={block} />)
         }
       </Await>
-      <button type="button" onClick={onClose}>
-        Close
-      </button>
+      <Button onClick={onClose}>Close</Button>
     </Dialog>
   );
 };

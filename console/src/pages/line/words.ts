@@ -1,4 +1,5 @@
 import { bytesText, durationText, numberText, percentText } from '../../parts/figures.ts';
+import { furtherTerms } from '../../parts/signals.ts';
 import type { Line, Stream } from './layout.ts';
 
 /** `1,234/s`; nobody counts what is null. */
@@ -34,27 +35,15 @@ export const lineSentence = ({ totals, streams, processes }: Line): string => {
   return `${numberText(totals.accepted_items_per_second)} items/s accepted, ${numberText(totals.stored_items_per_second)} stored, ${numberText(totals.dropped_items_per_second)} dropped, ${numberText(totals.dead_lettered_items_per_second)} dead-lettered; the oldest waiting message is ${durationText(oldest * 1000)} old; ${there.length} processes.`;
 };
 
-const termNames = [
-  'stored',
-  'dropped',
-  'dead_lettered',
-  'repeated',
-  'lost',
-  'stuck',
-  'unrecorded',
-  'in_flight',
-] as const;
+const termNames = ['stored', 'dropped', 'dead_lettered', ...furtherTerms, 'in_flight'] as const;
 type Terms = NonNullable<Line['account']>['metrics'];
 
-/** Terms that are always named; the others where they are not 0. */
-const always: ReadonlySet<string> = new Set(['stored', 'dropped', 'dead_lettered', 'in_flight']);
-
-/** The right side of `received = …`, with the words of the account. */
+/** The right side of `received = …`, with the words of the account; further terms where they are not 0. */
 export const termsOf = (
   terms: Terms,
 ): { readonly key: (typeof termNames)[number]; readonly label: string; readonly items: number }[] =>
   termNames
-    .filter((key) => always.has(key) || terms[key] !== 0)
+    .filter((key) => terms[key] !== 0 || furtherTerms.every((term) => term !== key))
     .map((key) => ({ key, label: key.replace('_', key === 'in_flight' ? ' ' : '-'), items: terms[key] }));
 
 type Kind = NonNullable<Line['account']>['differences'][number]['kind'];

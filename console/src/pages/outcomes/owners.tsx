@@ -1,11 +1,13 @@
 import type { Answer } from '../../api/client.ts';
-import { number, numberColumn, textColumn } from '../../parts/columns.tsx';
+import { Button } from '../../parts/button.tsx';
+import { number, text } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
+import { ownerName, ownerText } from '../../parts/owners.tsx';
 import { furtherTerms, itemsOf } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
-import { ownerName, ownerText, refusedOf, removedText } from './series.ts';
+import { refusedOf, removedText } from './series.ts';
 
 type Outcomes = Answer<'/api/v1/outcomes'>;
 type Account = Outcomes['items'][number];
@@ -42,38 +44,38 @@ const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column
       ownerText(row) === '' ? (
         <span class="quiet">none known</span>
       ) : (
-        <button type="button" class="more" onClick={() => choose(ownerText(row))}>
+        <Button class="more" onClick={() => choose(ownerText(row))}>
           {ownerName(ownerText(row))}
-        </button>
+        </Button>
       ),
   },
-  textColumn('items', 'Items', ({ pipeline }) => itemsOf(pipeline)),
-  numberColumn('received', 'Received', ({ received }) => received),
+  text('Items', ({ pipeline }) => itemsOf(pipeline)),
+  number('Received', ({ received }) => received),
   {
-    ...numberColumn('stored', 'Stored', ({ stored }) => stored),
+    ...number('Stored', ({ stored }) => stored),
     cell: (row) => [numberText(row.stored), <div key="gone">{removedText(gone.get(keyOf(row)) ?? [])}</div>],
   },
-  numberColumn('dropped', 'Dropped', droppedOf),
+  number('Dropped', droppedOf),
   {
     ...{ key: 'reason', title: 'Most by', sortBy: (row) => topReason(row)?.[0] ?? '' },
     cell: (row) => {
       const [code, items] = topReason(row) ?? [];
       if (code === undefined) return '–';
       return (
-        <button type="button" class="more" onClick={() => choose(ownerText(row), code)}>
+        <Button class="more" onClick={() => choose(ownerText(row), code)}>
           {code} ({numberText(items ?? 0)})
-        </button>
+        </Button>
       );
     },
   },
-  numberColumn('letters', 'Dead-lettered', (row) => row.dead_lettered),
+  number('Dead-lettered', (row) => row.dead_lettered),
   // Each has a column where an owner has some, so that a row adds up as it is shown.
   ...furtherTerms
     .filter((term) => items.some((row) => row[term] !== 0))
     .map((term) => number(`${term[0]?.toUpperCase()}${term.slice(1)}`, (row: Account) => row[term])),
-  numberColumn('flight', 'In flight', (row) => row.in_flight),
-  numberColumn('refused', 'Refused requests', (row) => refusedOf([row]).requests),
-  numberColumn('refused-items', 'Their items', (row) => refusedOf([row]).items),
+  number('In flight', (row) => row.in_flight),
+  number('Refused requests', (row) => refusedOf([row]).requests),
+  number('Their items', (row) => refusedOf([row]).items),
   { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
 ];
 

@@ -1,28 +1,27 @@
-import { nowSeconds } from '../../api/clock.ts';
-import { plainText } from '../../parts/plain-text.ts';
 import './outcomes.css';
 import { addressOf, get } from '../../api/client.ts';
+import { nowSeconds } from '../../api/clock.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
-import { Choice } from '../../parts/filters.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
+import { ownerName, ownerPath, ownerQuery } from '../../parts/owners.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
 import { Owners } from './owners.tsx';
-import { Explanation, OwnerPicker } from './reasons.tsx';
+import { Explanation } from './reasons.tsx';
 import {
   besideText,
   type Charts,
   chartsOf,
   daysMax,
   otherKey,
-  ownerName,
-  ownerPath,
-  ownerQuery,
   reasonCounts,
   sentenceOf,
   stepOf,
@@ -58,23 +57,17 @@ const windowOf = ({ range, owner }: { range: TimeRange; owner: string }) => ({
 });
 
 const Controls = ({ choice }: { choice: Chosen }) => (
-  <form class="row controls" onSubmit={(event) => event.preventDefault()}>
+  <div class="row list-filters">
     <TimeRangePicker />
-    <Choice
-      name="by"
-      label="Step"
-      options={Object.entries({ '': 'automatic', minute: 'minute', hour: 'hour', day: 'day (UTC)' })}
-    />
+    <Choice name="by" label="Step" any="automatic" options={['minute', 'hour', ['day', 'day (UTC)']]} />
     <Choice
       name="items"
       label="Items"
-      options={[['', 'all'], ...pipelines.map((pipeline) => [pipeline, itemsOf(pipeline)] as const)]}
+      any="all"
+      options={pipelines.map((pipeline) => [pipeline, itemsOf(pipeline)] as const)}
     />
-    <Choice name="show" label="Show" options={Object.entries({ '': 'count', percent: 'percent' })} />
-    <OwnerPicker
-      value={choice.owner}
-      onValue={(owner) => setQuery({ owner: owner === '' ? undefined : owner })}
-    />
+    <Choice name="show" label="Show" any="count" options={['percent']} />
+    <OwnerFilter />
     {ownerQuery(choice.owner) && (
       <a
         class="button"
@@ -86,7 +79,7 @@ const Controls = ({ choice }: { choice: Chosen }) => (
         {choice.which === '' ? 'CSV' : 'CSV of all items'}
       </a>
     )}
-  </form>
+  </div>
 );
 
 /** What a click on a bar chooses: its time and, of a reason, the reason; a key press takes the largest reason of that time. */
@@ -158,9 +151,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
           </span>
         )}
         {(at !== undefined || reason !== '') && (
-          <button type="button" onClick={() => setQuery({ at: undefined, reason: undefined })}>
-            Show all
-          </button>
+          <Button onClick={() => setQuery({ at: undefined, reason: undefined })}>Show all</Button>
         )}
       </h2>
       {sums.length === 0 ? (
@@ -179,14 +170,13 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
                   dead-lettered
                 </a>
               ) : (
-                <button
-                  type="button"
+                <Button
                   class="more"
                   aria-pressed={key === reason}
                   onClick={() => setQuery({ reason: key }, { replace: false })}
                 >
                   {key}
-                </button>
+                </Button>
               ),
           }))}
         />
@@ -236,9 +226,9 @@ const Found = ({ choice }: { choice: Chosen }) => {
       {owner !== '' && (
         <p>
           Only <a href={href(ownerPath(owner))}>{ownerName(owner)}</a>.{' '}
-          <button type="button" class="more" onClick={() => setQuery({ owner: undefined })}>
+          <Button class="more" onClick={() => setQuery({ owner: undefined })}>
             All owners
-          </button>
+          </Button>
         </p>
       )}
       <Await of={loaded}>

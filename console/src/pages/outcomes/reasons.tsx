@@ -1,9 +1,9 @@
 import { get } from '../../api/client.ts';
 import type { components } from '../../api/schema.d.ts';
 import { useLoad } from '../../api/use.ts';
-import { Select } from '../../parts/filters.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { Choice } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { plainText } from '../../parts/plain-text.ts';
 import { Await } from '../../parts/states.tsx';
 
 type Reason = components['schemas']['Reason'];
@@ -41,19 +41,21 @@ export const Explanation = ({ code, count, span }: ExplanationProps) => {
               </p>
             );
           return found.map(({ of, stage, fixable_by: by, meaning, remedy }) => (
-            <dl key={`${of} ${stage}`} class="pairs">
-              <dt>Meaning</dt>
-              <dd>
-                {meaning}{' '}
-                <span class="quiet">
-                  ({what[of]}; {stage})
-                </span>
-              </dd>
-              <dt>What to do</dt>
-              <dd>
-                <strong>{remedy}</strong> <span class="quiet">({who[by]})</span>
-              </dd>
-            </dl>
+            <Facts
+              key={`${of} ${stage}`}
+              of={{
+                Meaning: (
+                  <>
+                    {meaning} <span class="quiet">{`(${what[of]}; ${stage})`}</span>
+                  </>
+                ),
+                'What to do': (
+                  <>
+                    <strong>{remedy}</strong> <span class="quiet">({who[by]})</span>
+                  </>
+                ),
+              }}
+            />
           ));
         }}
       </Await>
@@ -67,31 +69,8 @@ export const Explanation = ({ code, count, span }: ExplanationProps) => {
 };
 
 /** Chooses a reason, or all of them. */
-export const ReasonPicker = ({ value, onValue }: { value: string; onValue: (code: string) => void }) => {
-  const { data } = useReasons();
-  const codes = [...new Set((data ?? []).map(({ code }) => code))].toSorted();
-  const shown = value === '' || codes.includes(value) ? codes : [value, ...codes];
-  return (
-    <Select
-      label="Reason"
-      value={value}
-      options={[['', 'all'], ...shown.map((code) => [code, plainText(code)] as const)]}
-      onValue={onValue}
-    />
-  );
+export const ReasonFilter = () => {
+  const { data = [] } = useReasons();
+  const codes = [...new Set(data.map(({ code }) => code))].toSorted();
+  return <Choice label="Reason" name="reason" any="all" options={codes} />;
 };
-
-/** Chooses an owner by its id: `1500001`, or `app:3` for an application. */
-export const OwnerPicker = ({ value, onValue }: { value: string; onValue: (owner: string) => void }) => (
-  <label>
-    Owner{' '}
-    <input
-      data-search
-      value={value}
-      size={14}
-      placeholder="data id or app:id"
-      title="A data id, for instance 1500001; or app: and the id of an application"
-      onChange={({ currentTarget }) => onValue(currentTarget.value.trim())}
-    />
-  </label>
-);

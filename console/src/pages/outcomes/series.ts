@@ -1,7 +1,6 @@
 import type { components } from '../../api/schema.d.ts';
 import { bucketTimes, type Series } from '../../charts/model.ts';
-import { numberText, percentText } from '../../parts/figures.ts';
-import { plainText } from '../../parts/plain-text.ts';
+import { counted, numberText, percentText } from '../../parts/figures.ts';
 import { furtherTerms, type Pipeline } from '../../parts/signals.ts';
 
 export type Bucket = components['schemas']['OutcomeBucket'];
@@ -96,13 +95,9 @@ export const refusedOf = (of: Refusals): Refused =>
     .filter(({ kind }) => kind === 'refused')
     .reduce<Refused>(added, { requests: 0, items: 0 });
 
-/** `1 item`, `1,600 items`. */
-export const countedText = (count: number, noun: string): string =>
-  `${numberText(count)} ${noun}${count === 1 ? '' : 's'}`;
-
 /** `16 requests with 1,600 items`; of some requests nobody knows the items. */
 export const refusedText = ({ requests, items }: Refused): string =>
-  `${countedText(requests, 'request')}${items === 0 ? '' : ` with ${countedText(items, 'item')}`}`;
+  `${counted(requests, 'request')}${items === 0 ? '' : ` with ${counted(items, 'item')}`}`;
 
 /** What was refused, as the end of a sentence about the items that were not; empty where nothing was. */
 export const besideText = (of: Refusals): string => {
@@ -118,10 +113,10 @@ export const reasonCounts = (of: readonly Pick<Bucket, 'dropped' | 'refusals'>[]
     words.set(reason, words.has(reason) ? `${words.get(reason)}, ${text}` : text);
   const entries = of.flatMap((each) => Object.entries(each.dropped));
   const dropped = entries.map(([key, items]) => ({ at: 0, key, items }));
-  for (const [reason, items] of sumBy(dropped)) if (items > 0) add(reason, countedText(items, 'item'));
+  for (const [reason, items] of sumBy(dropped)) if (items > 0) add(reason, counted(items, 'item'));
   for (const each of refusalsOf(of)) {
     if (each.kind === 'refused') add(each.reason, refusedText(each));
-    if (each.kind === 'value_lost') add(each.reason, countedText(each.items, 'value'));
+    if (each.kind === 'value_lost') add(each.reason, counted(each.items, 'value'));
   }
   return words;
 };
@@ -209,27 +204,3 @@ export const chartsOf = (
     sumsAt: (at) => sumBy(at === undefined ? all : all.filter((count) => count.at === at)),
   };
 };
-
-/** `data_id` or `app_id` of `1500001` or `app:3`, nothing for all owners; undefined for a text that cannot be read. */
-export const ownerQuery = (owner: string): { data_id?: number; app_id?: number } | undefined => {
-  const [, app, id] = /^(app:)?([1-9]\d{0,14})$/.exec(owner) ?? [];
-  if (id === undefined) return owner === '' ? {} : undefined;
-  return app === undefined ? { data_id: Number(id) } : { app_id: Number(id) };
-};
-
-/** The same of an item: the form in which the address names an owner; empty without one. */
-export const ownerText = ({
-  data_id: dataId,
-  app_id: appId,
-}: {
-  readonly data_id: number;
-  readonly app_id: number;
-}): string => (dataId !== 0 ? String(dataId) : appId !== 0 ? `app:${appId}` : '');
-
-/** `data id 1500001`, `application 3`. */
-export const ownerName = (owner: string): string =>
-  owner.startsWith('app:') ? `application ${plainText(owner.slice(4))}` : `data id ${plainText(owner)}`;
-
-/** The page of the owner under /console. */
-export const ownerPath = (owner: string): string =>
-  owner.startsWith('app:') ? `/applications/${owner.slice(4)}` : `/sources/${owner}`;

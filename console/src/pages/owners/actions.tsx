@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { FormDialog } from '../../parts/form.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await } from '../../parts/states.tsx';
-import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { detailFields, rateField, scenarioOf } from './create.tsx';
 import { changing, isAlive, itemsOfKind, type OneOwner } from './owner.ts';
@@ -17,7 +17,8 @@ type ActProps = TabProps & { readonly onClose: () => void };
 type Act = 'switch' | 'limit' | 'details' | 'delete' | 'purge';
 
 const Switch = ({ kind, owner, reload, onClose }: ActProps) => {
-  const verb = owner.state === 'enabled' ? 'Disable' : 'Enable';
+  const [verb, act] =
+    owner.state === 'enabled' ? (['Disable', 'disable'] as const) : (['Enable', 'enable'] as const);
   const { base, id, etag } = owner.switched;
   return (
     <FormDialog
@@ -25,13 +26,11 @@ const Switch = ({ kind, owner, reload, onClose }: ActProps) => {
       fields={[]}
       verb={verb}
       onClose={onClose}
-      act={async () => {
-        const act = verb === 'Disable' ? 'disable' : 'enable';
-        await changing(reload, () =>
+      act={() =>
+        changing(reload, `${verb}d`, () =>
           call('post', `/api/v1/${base}/{id}/${act}`, { path: { id }, body: {}, etag }),
-        );
-        announce(`${verb}d`);
-      }}
+        )
+      }
     >
       <p>
         {verb === 'Disable'
@@ -42,23 +41,21 @@ const Switch = ({ kind, owner, reload, onClose }: ActProps) => {
   );
 };
 
-const Limit = ({ owner, reload, onClose }: ActProps) => (
+const Limit = ({ owner: { maxRate, limited }, reload, onClose }: ActProps) => (
   <FormDialog
     title="Limit of requests"
-    fields={[rateField(owner.maxRate ?? -1)]}
+    fields={[rateField(maxRate ?? -1)]}
     verb="Set"
     onClose={onClose}
-    act={async ({ number }) => {
-      const { limited } = owner;
-      const body = { max_rate: number('max_rate') ?? -1 };
-      await changing(
-        reload,
-        async () =>
+    act={({ number }) =>
+      changing(reload, 'The limit is set', () => {
+        const body = { max_rate: number('max_rate') ?? -1 };
+        return (
           limited &&
-          call('patch', `/api/v1/${limited.base}/{id}`, { path: limited, body, etag: limited.etag }),
-      );
-      announce('The limit is set');
-    }}
+          call('patch', `/api/v1/${limited.base}/{id}`, { path: limited, body, etag: limited.etag })
+        );
+      })
+    }
   >
     <p>Receivers apply it within a second, and answer requests above it with 429.</p>
   </FormDialog>
@@ -72,37 +69,35 @@ const Edit = ({ owner, reload, onClose }: ActProps) => {
       fields={detailFields(report?.description, report?.scenario, report?.data_label)}
       verb="Save"
       onClose={onClose}
-      act={async ({ text }) => {
+      act={({ text }) => {
         const body = {
           description: text('description') ?? '',
           scenario: scenarioOf(text('scenario')),
           data_label: text('data_label') ?? '',
         };
-        await changing(reload, () =>
+        return changing(reload, 'Saved', () =>
           call('patch', '/api/v1/custom-reports/{id}', { path: switched, body, etag: switched.etag }),
         );
-        announce('Saved');
       }}
     />
   );
 };
 
-const Delete = ({ kind, owner, reload, onClose }: ActProps) => (
+const Delete = ({ kind, owner: { name, removed }, reload, onClose }: ActProps) => (
   <Confirm
     title={`Delete this ${kind.noun}`}
     verb="Delete"
-    typed={owner.name}
+    typed={name}
     onClose={onClose}
-    act={async () => {
-      const { removed } = owner;
-      await changing(
+    act={() =>
+      changing(
         reload,
-        async () =>
+        'Deleted',
+        () =>
           removed &&
           call('delete', `/api/v1/${removed.base}/{id}`, { path: removed, body: {}, etag: removed.etag }),
-      );
-      announce('Deleted');
-    }}
+      )
+    }
   >
     <p>
       Receivers refuse its requests for ever, and its name is free again. Its stored {itemsOfKind(kind)} stay.
@@ -129,32 +124,27 @@ const PurgeFigures = ({ id }: { id: number }) => {
   );
 };
 
-const Purge = ({ owner, reload, onClose }: ActProps) => (
+const Purge = ({ owner: { id, tableId, purged }, reload, onClose }: ActProps) => (
   <Confirm
     title="Purge this source"
     verb="Purge"
-    typed={owner.tableId}
+    typed={tableId}
     onClose={onClose}
-    act={async () => {
-      const { purged, tableId: table_id = '' } = owner;
-      await changing(
-        reload,
-        async () =>
+    act={() =>
+      changing(reload, 'The purge has begun', () => {
+        const body = { table_id: tableId ?? '' };
+        return (
           purged &&
-          call('post', `/api/v1/${purged.base}/{id}/purge`, {
-            path: purged,
-            body: { table_id },
-            etag: purged.etag,
-          }),
-      );
-      announce('The purge has begun');
-    }}
+          call('post', `/api/v1/${purged.base}/{id}/purge`, { path: purged, body, etag: purged.etag })
+        );
+      })
+    }
   >
     <p>
       This deletes the source and drops its table with all rows. Points that are under way are dropped, too.
       It cannot be undone.
     </p>
-    <PurgeFigures id={owner.id} />
+    <PurgeFigures id={id} />
   </Confirm>
 );
 
@@ -184,14 +174,13 @@ export const Actions = (props: TabProps) => {
       {acts.map(
         ([act, title, isThere]) =>
           isThere && (
-            <button
+            <Button
               key={act}
-              type="button"
               class={act === 'delete' || act === 'purge' ? 'danger' : undefined}
               onClick={() => setOpen({ act, owner })}
             >
               {title}
-            </button>
+            </Button>
           ),
       )}
       {Open && <Open {...props} owner={open.owner} onClose={() => setOpen(undefined)} />}

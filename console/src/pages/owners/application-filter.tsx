@@ -1,5 +1,5 @@
 import { useLoad } from '../../api/use.ts';
-import { ChoiceFilter } from '../../parts/filters.tsx';
+import { Choice } from '../../parts/filters.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { applications } from './owner.ts';
 
@@ -7,11 +7,11 @@ import { applications } from './owner.ts';
 export const ApplicationFilter = () => {
   const listed = useLoad('applications', applications.list);
   return (
-    <ChoiceFilter
+    <Choice
       label="Application"
       name="app"
       any="all"
-      choices={(listed.data?.owners ?? []).map(({ id, name }) => [
+      options={(listed.data?.owners ?? []).map(({ id, name }) => [
         String(id),
         `${id} ${plainText(name, 40)}`,
       ])}

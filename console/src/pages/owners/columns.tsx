@@ -1,10 +1,11 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useGet, useLoad } from '../../api/use.ts';
-import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { number, text, time } from '../../parts/columns.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Loading } from '../../parts/states.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { changeText } from './figures.ts';
@@ -13,8 +14,8 @@ import { Gauge, type TabProps } from './pieces.tsx';
 type Dimension = Answer<'/api/v1/data-sources/{id}/cardinality'>['dimensions'][number];
 
 const dimensionColumns: readonly Column<Dimension>[] = [
-  textColumn('name', 'Dimension', ({ name }) => name),
-  numberColumn('values', 'Values', ({ values }) => values),
+  text('Dimension', ({ name }) => name),
+  number('Values', ({ values }) => values),
   {
     key: 'change',
     title: 'Change',
@@ -22,24 +23,22 @@ const dimensionColumns: readonly Column<Dimension>[] = [
     cell: ({ values, values_before }) => changeText(values, values_before),
     sortBy: ({ values, values_before }) => (values ?? 0) - (values_before ?? 0),
   },
-  numberColumn('known', 'Ever', ({ values_known }) => values_known),
-  timeColumn('full', 'Full since', ({ full_since }) => full_since),
+  number('Ever', ({ values_known }) => values_known),
+  time('Full since', ({ full_since }) => full_since),
 ];
 
 const columnColumns: readonly Column<Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number]>[] = [
-  textColumn('name', 'Name', ({ name }) => name),
-  textColumn('kind', 'Kind', ({ kind }) => kind),
-  textColumn('column', 'Column', ({ column }) => column),
-  timeColumn('first', 'First seen', ({ first_seen }) => first_seen),
-  timeColumn('last', 'Last seen', ({ last_seen }) => last_seen),
+  text('Name', ({ name }) => name),
+  text('Kind', ({ kind }) => kind),
+  text('Column', ({ column }) => column),
+  time('First seen', ({ first_seen }) => first_seen),
+  time('Last seen', ({ last_seen }) => last_seen),
 ];
 
 const Cardinality = ({ id }: { id: number }) => {
   const counted = useGet('/api/v1/data-sources/{id}/cardinality', { path: { id } });
-  if (counted.data === undefined && counted.error === undefined)
-    return <Loading what="Counting distinct values; this takes up to 8 s" />;
   return (
-    <Await of={counted}>
+    <Await of={counted} what="Counting distinct values; this takes up to 8 s">
       {({ dimensions, why, at, ...caps }) => (
         <>
           <ul class="figures">
@@ -78,10 +77,11 @@ const Cardinality = ({ id }: { id: number }) => {
 /** Metrics and dimensions with their columns, when they were seen, and how many values the dimensions have. */
 export const Columns = ({ owner: { id, groupId } }: TabProps) => {
   const [search, setSearch] = useQueryState('q');
-  const columns = useLoad(`columns ${groupId}`, async (signal) => {
-    if (groupId === undefined) return [];
-    return (await get('/api/v1/time-series-groups/{id}/columns', { path: { id: groupId }, signal })).items;
-  });
+  const columns = useLoad(`columns ${groupId}`, async (signal) =>
+    groupId === undefined
+      ? { items: [] }
+      : get('/api/v1/time-series-groups/{id}/columns', { path: { id: groupId }, signal }),
+  );
   return (
     <>
       <Cardinality id={id} />
@@ -89,21 +89,18 @@ export const Columns = ({ owner: { id, groupId } }: TabProps) => {
       <div class="list-filters">
         <Search value={search} onValue={setSearch} />
       </div>
-      <Await of={columns}>
-        {(items) => (
-          <Table
-            caption="Columns"
-            rows={items.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))}
-            keyOf={({ kind, name }) => `${kind} ${name}`}
-            empty={
-              items.length === 0
-                ? 'No point was stored yet: the points define the columns.'
-                : 'No column matches the search.'
-            }
-            columns={columnColumns}
-          />
-        )}
-      </Await>
+      <Listing
+        of={columns}
+        caption="Columns"
+        has={({ name }) => name.toLowerCase().includes(search.toLowerCase())}
+        keyOf={({ kind, name }) => `${kind} ${name}`}
+        empty={
+          search === ''
+            ? 'No point was stored yet: the points define the columns.'
+            : 'No column matches the search.'
+        }
+        columns={columnColumns}
+      />
     </>
   );
 };

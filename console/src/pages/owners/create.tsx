@@ -39,7 +39,7 @@ export const rateField = (value: number): Field =>
 export const detailFields = (description = '', scenario = 'others', label = ''): readonly Field[] => [
   field('description', 'Description', 'One line; information only.', { value: description }),
   field('scenario', 'Scenario', 'Its subject; information only.', {
-    ...{ kind: 'select', value: scenario, options: scenarios.map((each) => [each, each] as const) },
+    ...{ kind: 'select', value: scenario, options: scenarios },
   }),
   field('data_label', 'Data label', 'Other names for queries, separated by commas.', { value: label }),
 ];
@@ -82,8 +82,6 @@ const applicationFields: readonly Field[] = [
 const reportPath = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
 
 const createReport = async ({ text, number, flag }: Filled): Promise<[number, string]> => {
-  const questdb = text('questdb');
-  const space_uid = text('space_uid');
   const body = {
     mon_biz_id: number('mon_biz_id') ?? 0,
     name: text('name') ?? '',
@@ -93,13 +91,12 @@ const createReport = async ({ text, number, flag }: Filled): Promise<[number, st
     description: text('description') ?? '',
     scenario: scenarioOf(text('scenario')),
     data_label: text('data_label') ?? '',
-    ...(questdb === undefined ? {} : { questdb }),
-    ...(space_uid === undefined ? {} : { space_uid }),
+    questdb: text('questdb'),
+    space_uid: text('space_uid'),
+    // Values of the schema that have a default there.
+    ...({ source_system: 'unknown', type_label: 'time_series', source_label: 'custom' } as const),
   };
-  // The literals are values of the schema that have a default there.
-  const { data } = await call('post', reportPath, {
-    body: { ...body, source_system: 'unknown', type_label: 'time_series', source_label: 'custom' },
-  });
+  const { data } = await call('post', reportPath, { body });
   return [data.mon_data_id, data.data_source.token];
 };
 

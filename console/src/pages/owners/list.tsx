@@ -1,19 +1,20 @@
+import './owners.css';
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { nowSeconds } from '../../api/clock.ts';
 import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
-import { column, numberColumn } from '../../parts/columns.tsx';
+import { Button } from '../../parts/button.tsx';
+import { badge, column, id, number } from '../../parts/columns.tsx';
 import { Search, Select } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, Failed, NotKnown, TooLarge } from '../../parts/states.tsx';
+import { Await, Failed, NotKnown, TooLarge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { CreateForm } from './create.tsx';
 import { type Counts, type Hour, hoursOf, isFound } from './figures.ts';
-import './owners.css';
 import { itemsOfKind, type Kind, type Owner, toneOfState } from './owner.ts';
 import { useOwners } from './search.ts';
 
@@ -28,7 +29,6 @@ const stateChoices = new Map<string, (owner: Owner) => boolean>([
   ['deleted', ({ state }) => state === 'deleted' || state === 'purged' || state === 'purging'],
   ['all', () => true],
 ]);
-const stateOptions = [...stateChoices.keys()].map((choice) => [choice, choice] as const);
 const usualChoice = 'not deleted';
 
 /** When an owner was last seen; `isKnown` false: the usage was not read. */
@@ -52,11 +52,11 @@ const columnsOf = (
   seen: ReadonlyMap<number, number> | undefined,
 ): Column<Owner>[] => {
   const counts = (key: keyof Hour, title: string): Column<Owner> => ({
-    ...numberColumn(key, title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
+    ...number(title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
     cell: ({ id }) => <Count hour={hours?.get(id)?.[key]} isKnown={hours !== undefined} title={title} />,
   });
   return [
-    numberColumn('id', 'Id', ({ id }) => id, String),
+    id('Id', ({ id }) => id),
     column(
       'Name',
       ({ id, name }) => (
@@ -66,12 +66,8 @@ const columnsOf = (
       ),
       ({ name }) => name,
     ),
-    numberColumn('biz', 'Business', ({ biz }) => biz, String),
-    column(
-      'State',
-      ({ state }) => <Badge tone={toneOfState(state)[0]}>{toneOfState(state)[1]}</Badge>,
-      ({ state }) => state,
-    ),
+    id('Business', ({ biz }) => biz),
+    badge('State', ({ state }) => toneOfState(state)),
     counts('received', 'Received'),
     counts('stored', 'Stored'),
     counts('dropped', 'Dropped'),
@@ -111,13 +107,13 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   return (
     <>
       <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
-      <div class="row owner-bar">
+      <div class="row list-filters">
         <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />
-        <Select label="State" value={state} options={stateOptions} onValue={setState} />
+        <Select label="State" value={state} options={[...stateChoices.keys()]} onValue={setState} />
         {mayCreate && (
-          <button type="button" onClick={() => setIsCreating(true)}>
+          <Button onClick={() => setIsCreating(true)}>
             Create {kind.noun === 'source' ? 'a report' : 'an application'}
-          </button>
+          </Button>
         )}
       </div>
       {failed !== undefined && <Failed error={failed} />}

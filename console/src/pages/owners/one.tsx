@@ -1,15 +1,17 @@
 import './owners.css';
 import type { ComponentChildren } from 'preact';
 import { useLoad } from '../../api/use.ts';
+import { Facts } from '../../parts/facts.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge } from '../../parts/states.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
 import { href } from '../../shell/router.ts';
 import { Actions } from './actions.tsx';
 import { Columns } from './columns.tsx';
 import { Overview } from './overview.tsx';
 import { type Kind, toneOfState } from './owner.ts';
-import { Facts, type TabProps } from './pieces.tsx';
+import type { TabProps } from './pieces.tsx';
 import { PolicyTab } from './policy.tsx';
 import { SeriesTab } from './series.tsx';
 import { SetUp } from './set-up.tsx';
@@ -26,7 +28,9 @@ const Records = ({ owner }: TabProps) => (
       <section key={name}>
         <h2>{name}</h2>
         <Facts
-          of={Object.entries(fields).map(([field, value]) => [field, fieldValue(field, value)] as const)}
+          of={Object.fromEntries(
+            Object.entries(fields).map(([field, value]) => [field, fieldValue(field, value)]),
+          )}
         />
       </section>
     ))}
@@ -51,7 +55,8 @@ const tabs: readonly {
 /** One owner: what it sends, what became of it, and what can be changed. */
 export const OwnerPage = ({ kind, rest }: { kind: Kind; rest: readonly string[] }) => {
   const id = Number(rest[0]);
-  const tab = tabs.find(({ path, of = kind.path }) => path === (rest[1] ?? '') && of === kind.path);
+  const offered = tabs.filter(({ of = kind.path }) => of === kind.path);
+  const tab = offered.find(({ path }) => path === (rest[1] ?? ''));
   const loaded = useLoad(`${kind.path}/${id}`, (signal) => kind.read(id, signal), 5_000);
   const { data: owner, reload } = loaded;
   if (!Number.isSafeInteger(id) || id < 1 || tab === undefined) {
@@ -69,7 +74,7 @@ export const OwnerPage = ({ kind, rest }: { kind: Kind; rest: readonly string[] 
         <a href={href(kind.path)}>All {kind.noun}s</a>
       </p>
       <h1>{owner === undefined ? `${kind.noun} ${id}` : <Hostile text={owner.name} max={80} />}</h1>
-      <div class="row owner-bar">
+      <div class="row list-filters">
         <Badge tone={tone}>{state}</Badge>
         <span class="quiet">
           {kind.noun === 'source' ? 'data id' : 'application'} {id}
@@ -77,20 +82,12 @@ export const OwnerPage = ({ kind, rest }: { kind: Kind; rest: readonly string[] 
         </span>
         {owner !== undefined && <Actions kind={kind} owner={owner} reload={reload} />}
       </div>
-      <nav class="tabs" aria-label={`Parts of the ${kind.noun}`}>
-        {tabs.map(
-          ({ path, title, of = kind.path }) =>
-            of === kind.path && (
-              <a
-                key={path}
-                href={href(`${kind.path}/${id}${path && `/${path}`}`)}
-                aria-current={path === tab.path ? 'page' : undefined}
-              >
-                {title}
-              </a>
-            ),
-        )}
-      </nav>
+      <Tabs
+        label={`Parts of the ${kind.noun}`}
+        base={`${kind.path}/${id}`}
+        tabs={offered}
+        current={tab.path}
+      />
       <Await of={loaded}>{(data) => <tab.Tab key={id} kind={kind} owner={data} reload={reload} />}</Await>
     </>
   );

@@ -2,6 +2,7 @@ import { get } from '../../api/client.ts';
 import { now, nowSeconds } from '../../api/clock.ts';
 import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
+import { Facts } from '../../parts/facts.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { furtherTerms } from '../../parts/signals.ts';
@@ -9,7 +10,7 @@ import { Await, Badge, Failed, NotKnown, type Tone } from '../../parts/states.ts
 import { href } from '../../shell/router.ts';
 import { reasonCounts, removedText } from '../outcomes/series.ts';
 import { type Activity, rateText } from './owner.ts';
-import { Facts, Gauge, Sum, type TabProps } from './pieces.tsx';
+import { Gauge, Sum, type TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
 import { Token } from './token.tsx';
 
@@ -65,32 +66,27 @@ const StoredTable = ({ id }: { id: number }) => {
         {(table) => (
           <>
             <Facts
-              of={[
-                ['name', <Hostile text={table.table_id} key="name" />],
-                ['rows', numberText(table.rows)],
-                ['size', bytesText(table.bytes)],
-                [
-                  'days',
+              of={{
+                name: <Hostile text={table.table_id} />,
+                rows: numberText(table.rows),
+                size: bytesText(table.bytes),
+                days:
                   table.oldest_day === null
                     ? 'none'
                     : `${table.partitions}, from ${table.oldest_day} to ${table.newest_day}`,
-                ],
-                ['retention', table.retention_days === null ? 'unlimited' : `${table.retention_days} days`],
-                ['layout', table.layout === 'wide' ? 'one row for each point' : 'one row for each metric'],
-                ['instance', <Hostile text={table.instance} key="instance" />],
-                [
-                  'lag',
+                retention: table.retention_days === null ? 'unlimited' : `${table.retention_days} days`,
+                layout: table.layout === 'wide' ? 'one row for each point' : 'one row for each metric',
+                instance: <Hostile text={table.instance} />,
+                lag:
                   table.pending_commits === 0
                     ? 'none: each commit is visible'
                     : `${numberText(table.pending_commits)} commits are not visible yet`,
-                ],
-                [
-                  'state',
-                  <Badge key="state" tone={table.is_suspended ? 'bad' : 'good'}>
+                state: (
+                  <Badge tone={table.is_suspended ? 'bad' : 'good'}>
                     {table.is_suspended ? 'suspended' : 'writable'}
-                  </Badge>,
-                ],
-              ]}
+                  </Badge>
+                ),
+              }}
             />
             {table.is_suspended && (
               <p class="state failed">
@@ -131,16 +127,15 @@ export const Overview = (props: TabProps) => {
         {({ state, last_request, minutes, not_known_since: notKnownSince, limits }) => (
           <>
             <Facts
-              of={[
-                [
-                  'state',
-                  <span key="state">
+              of={{
+                state: (
+                  <>
                     <Badge tone={stateWords[state][0]}>{state}</Badge> {stateWords[state][1]}
-                  </span>,
-                ],
-                ['last accepted request', <LastRequest key="last" last={last_request} />],
-                ['limit', owner.maxRate === undefined ? '–' : rateText(owner.maxRate)],
-              ]}
+                  </>
+                ),
+                'last accepted request': <LastRequest last={last_request} />,
+                limit: owner.maxRate === undefined ? '–' : rateText(owner.maxRate),
+              }}
             />
             <h2>The last hour</h2>
             <NotKnown since={notKnownSince} />

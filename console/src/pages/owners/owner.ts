@@ -3,6 +3,7 @@ import type { OrUndefined } from '../../api/or-undefined.ts';
 import { wholeText } from '../../parts/figures.ts';
 import { isOfApplications, itemsOf, listed, type Pipeline, pipelines } from '../../parts/signals.ts';
 import type { Tone } from '../../parts/states.tsx';
+import { announce } from '../../shell/announce.tsx';
 import {
   type Activity,
   mergedSources,
@@ -205,10 +206,11 @@ export const rateText = (maxRate: number): string => {
   return maxRate < -1 ? 'every request is refused' : `${wholeText(maxRate)} requests a second`;
 };
 
-/** Runs a change and reads the owner again. Its refusal because of another change (412) says what to do in this page. */
-export const changing = async <T>(reload: () => void, change: () => Promise<T>): Promise<T> => {
+/** Runs a change, says that it is done and reads the owner again. Its refusal because of another change (412) says what to do in this page. */
+export const changing = async <T>(reload: () => void, said: string, change: () => T): Promise<Awaited<T>> => {
   try {
     const done = await change();
+    announce(said);
     reload();
     return done;
   } catch (error) {

@@ -28,17 +28,6 @@ export const Sum = ({ title, by, values, text = numberText }: SumProps) => (
   </Tile>
 );
 
-export const Facts = ({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) => (
-  <dl class="facts">
-    {of.map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>{value}</dd>
-      </div>
-    ))}
-  </dl>
-);
-
 type GaugeProps = { title: string; used: number | null; limit: number | null };
 
 /** How much of a limit is used, as a meter with its figures. */

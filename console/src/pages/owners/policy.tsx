@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { textColumn } from '../../parts/columns.tsx';
+import { Button } from '../../parts/button.tsx';
+import { text } from '../../parts/columns.tsx';
 import { type Field, FormDialog } from '../../parts/form.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
-import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { fieldsOf, type Policy, type PolicyValue, policyChange } from './figures.ts';
 import { changing, isAlive } from './owner.ts';
@@ -49,11 +49,7 @@ const byDefault = 'the value of the pipeline file';
 const fieldOf = (policy: Policy, name: string, now: PolicyValue): Field => {
   const isOwn = policy.own.includes(name);
   const common = { name, label: name, value: isOwn ? String(now) : '' };
-  const options = [
-    ['', byDefault],
-    ['true', 'true'],
-    ['false', 'false'],
-  ] as const;
+  const options = [['', byDefault] as const, 'true', 'false'];
   if (typeof now === 'boolean') return { ...common, kind: 'select', options, hint: meanings[name] ?? '' };
   return {
     ...common,
@@ -64,7 +60,7 @@ const fieldOf = (policy: Policy, name: string, now: PolicyValue): Field => {
 const columnsOf = (policy: Policy): Column<[string, PolicyValue]>[] => [
   { key: 'field', title: 'Field', cell: ([name]) => <code>{name}</code>, sortBy: ([name]) => name },
   { key: 'value', title: 'Value', isNumber: true, cell: ([name, value]) => heldText(policy, name, value) },
-  textColumn('set', 'Set', ([name]) => (policy.own.includes(name) ? 'here' : 'by default')),
+  text('Set', ([name]) => (policy.own.includes(name) ? 'here' : 'by default')),
   { key: 'meaning', title: 'Meaning', cell: ([name]) => meanings[name] },
 ];
 
@@ -94,11 +90,7 @@ export const PolicyTab = (props: TabProps) => {
       {({ data, etag }) => (
         <>
           <p class="row">
-            {isEditor && isAlive(owner) && (
-              <button type="button" onClick={() => setIsChanging(true)}>
-                Change …
-              </button>
-            )}
+            {isEditor && isAlive(owner) && <Button onClick={() => setIsChanging(true)}>Change …</Button>}
             <span class="quiet">Receivers apply a change within a second.</span>
           </p>
           <Table
@@ -119,10 +111,9 @@ export const PolicyTab = (props: TabProps) => {
                 const { retention_days: days } = body;
                 const removed = days === undefined ? days : await removedText(props, days);
                 if (removed !== undefined) warn(removed);
-                await changing(loaded.reload, () =>
+                await changing(loaded.reload, 'The policy is changed', () =>
                   call('patch', `/api/v1/${kind.base}/{id}/policy`, { path, body, etag }),
                 );
-                announce('The policy is changed');
               }}
             />
           )}

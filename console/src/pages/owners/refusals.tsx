@@ -1,4 +1,4 @@
-import { column, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { column, text, time } from '../../parts/columns.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -17,7 +17,7 @@ const What = ({ field, value, detail, sampled }: Refusal) => (
 );
 
 const columns: readonly Column<Refusal>[] = [
-  timeColumn('at', 'Newest', ({ at }) => at),
+  time('Newest', ({ at }) => at),
   column(
     'Reason',
     ({ reason, meaning }) => (
@@ -43,7 +43,7 @@ type RefusalsProps = { items: readonly Refusal[]; counts?: ReadonlyMap<string, s
 
 /** Refused and dropped items with what to do, the newest first; `counts`: how often each reason came, in words. */
 export const Refusals = ({ items, counts, empty }: RefusalsProps) => {
-  const times = textColumn<Refusal>('times', 'Times', ({ reason }) => counts?.get(reason) ?? '–');
+  const times = text<Refusal>('Times', ({ reason }) => counts?.get(reason) ?? '–');
   const rest = [...(counts ?? [])].filter(([reason]) => items.every((item) => item.reason !== reason));
   return (
     <>

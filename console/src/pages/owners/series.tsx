@@ -1,7 +1,7 @@
-import { type Answer, call } from '../../api/client.ts';
+import type { Answer } from '../../api/client.ts';
 import { column, number, text } from '../../parts/columns.tsx';
 import { plainText } from '../../parts/plain-text.ts';
-import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Queried, Ran, useAsked } from '../../parts/query.tsx';
 import { TooLarge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
@@ -30,22 +30,9 @@ const columns: readonly Column<Metric>[] = [
 /** The metrics of an application, those with most series first, and which attributes make them many. */
 export const SeriesTab = ({ owner }: TabProps) => {
   const range = useTimeRange();
-  const found = useQuery(
-    `series ${owner.id} ${range.key}`,
-    async (signal) =>
-      (
-        await call('post', '/api/v1/query/metrics', {
-          body: {
-            app_id: owner.id,
-            since: range.since,
-            until: range.until,
-            wide: isWide(range),
-            limit: metricsMax,
-          },
-          signal,
-        })
-      ).data,
-  );
+  const { since, until, key } = range;
+  const body = { app_id: owner.id, since, until, wide: isWide(range), limit: metricsMax };
+  const found = useAsked('/api/v1/query/metrics', body, key);
   return (
     <>
       <div class="row list-filters">

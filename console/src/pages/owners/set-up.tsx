@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { call, get } from '../../api/client.ts';
-import { useAct, useGet, useLoad } from '../../api/use.ts';
+import { get } from '../../api/client.ts';
+import { useGet, useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Await, Badge, Failed } from '../../parts/states.tsx';
@@ -11,7 +12,7 @@ import { waitingWords } from './figures.ts';
 import { type Activity, itemsOfKind } from './owner.ts';
 import type { TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
-import { keepToken, keptToken } from './tokens.ts';
+import { keptToken, useReveal } from './tokens.ts';
 
 /** Stands in a snippet in the place of the token. */
 const placeholder = '<token>';
@@ -86,15 +87,14 @@ const FirstItem = (props: TabProps) => {
         )}
       </Await>
       {isOver && (
-        <button
-          type="button"
+        <Button
           onClick={() => {
             setIsOver(false);
             setSince(undefined);
           }}
         >
           Wait for the next one
-        </button>
+        </Button>
       )}
     </section>
   );
@@ -106,12 +106,7 @@ export const SetUp = (props: TabProps) => {
   const [name, setName] = useQueryState('client', 'curl');
   const [token, setToken] = useState(keptToken(kind.path, owner.id));
   const isEditor = useAllows('editor');
-  const reveal = useAct(async () => {
-    const path = { id: owner.id };
-    const { data } = await call('post', `/api/v1/${kind.base}/{id}/reveal-token`, { path, body: {} });
-    keepToken(kind.path, owner.id, data.token);
-    setToken(data.token);
-  });
+  const reveal = useReveal(props, (shown) => setToken(shown.token));
   const loaded = useGet('/api/v1/snippets', { query: kind.queryOf(owner.id) });
   return (
     <>
@@ -130,14 +125,9 @@ export const SetUp = (props: TabProps) => {
               <fieldset class="row choices">
                 <legend class="unseen">Client</legend>
                 {items.map((item) => (
-                  <button
-                    key={item.name}
-                    type="button"
-                    aria-pressed={item === chosen}
-                    onClick={() => setName(item.name)}
-                  >
+                  <Button key={item.name} aria-pressed={item === chosen} onClick={() => setName(item.name)}>
                     {item.title}
-                  </button>
+                  </Button>
                 ))}
               </fieldset>
               {chosen !== undefined && (
@@ -166,9 +156,9 @@ export const SetUp = (props: TabProps) => {
           <span class="quiet">The snippet has the write token: treat it as a secret.</span>
         )}
         {token === undefined && isEditor && (
-          <button type="button" disabled={reveal.isRunning} onClick={() => void reveal.run()}>
+          <Button disabled={reveal.isRunning} onClick={() => void reveal.run()}>
             Put the token in
-          </button>
+          </Button>
         )}
         {token === undefined && (
           <span class="quiet">

@@ -1,17 +1,14 @@
 import { useState } from 'preact/hooks';
-import { type Answer, call } from '../../api/client.ts';
-import { useAct } from '../../api/use.ts';
+import { call } from '../../api/client.ts';
+import { Button } from '../../parts/button.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { FormDialog } from '../../parts/form.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Failed } from '../../parts/states.tsx';
-import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import { changing, isAlive, type Kind, type OneOwner } from './owner.ts';
+import { changing, isAlive, type OneOwner } from './owner.ts';
 import type { TabProps } from './pieces.tsx';
-import { keepToken } from './tokens.ts';
-
-type Revealed = Answer<`/api/v1/${Kind['base']}/{id}/reveal-token`, 'post'>;
+import { keepToken, type Revealed, useReveal } from './tokens.ts';
 
 const overlaps = [
   ['0', 'none: it is refused at once'],
@@ -43,48 +40,34 @@ const Rotate = ({ kind, owner, reload, onShown, onClose }: RotateProps) => (
       const { base, id, etag } = owner.tokened;
       const body = { overlap_seconds: number('overlap_seconds') ?? 3600 };
       if (body.overlap_seconds === 0) warn('The present token is refused at once, and so are earlier ones.');
-      const { data } = await changing(reload, () =>
+      const { data } = await changing(reload, 'The token was rotated', () =>
         call('post', `/api/v1/${base}/{id}/rotate-token`, { path: { id }, body, etag }),
       );
       keepToken(kind.path, owner.id, data.token);
       onShown({ token: data.token, previous: { token: '', expires_at: data.previous_expires_at } });
-      announce('The token was rotated');
     }}
   />
 );
 
 export const Token = (props: TabProps) => {
-  const { kind, owner } = props;
+  const { owner } = props;
   const [shown, setShown] = useState<Revealed>();
   const [rotated, setRotated] = useState<OneOwner>();
   const isEditor = useAllows('editor');
-  const reveal = useAct(async () => {
-    const { base, id } = owner.tokened;
-    const { data } = await call('post', `/api/v1/${base}/{id}/reveal-token`, { path: { id }, body: {} });
-    keepToken(kind.path, id, data.token);
-    setShown(data);
-  });
+  const reveal = useReveal(props, setShown);
   return (
     <section>
       <h2>Write token</h2>
       <p class="row">
         <code class="token">{shown?.token ?? owner.maskedToken}</code>
         {shown !== undefined && <Copy text={shown.token} what="the token" />}
-        {shown !== undefined && (
-          <button type="button" onClick={() => setShown(undefined)}>
-            Hide
-          </button>
-        )}
+        {shown !== undefined && <Button onClick={() => setShown(undefined)}>Hide</Button>}
         {shown === undefined && isEditor && (
-          <button type="button" disabled={reveal.isRunning} onClick={() => void reveal.run()}>
+          <Button disabled={reveal.isRunning} onClick={() => void reveal.run()}>
             Reveal
-          </button>
+          </Button>
         )}
-        {isEditor && isAlive(owner) && (
-          <button type="button" onClick={() => setRotated(owner)}>
-            Rotate …
-          </button>
-        )}
+        {isEditor && isAlive(owner) && <Button onClick={() => setRotated(owner)}>Rotate …</Button>}
       </p>
       {shown?.previous != null && (
         <p class="hint">

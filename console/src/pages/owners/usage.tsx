@@ -1,6 +1,6 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { code, column, numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { code, column, figures, number, text, time } from '../../parts/columns.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -18,18 +18,18 @@ const counted = [
 ] as const;
 
 const dayColumns: readonly Column<Day>[] = [
-  textColumn('day', 'Day (UTC)', ({ day }) => day ?? ''),
-  ...counted.map(([name, title, text]) => numberColumn<Day>(name, title, (row) => row[name], text)),
-  numberColumn('busiest', 'Busiest second', ({ requests_per_second_max }) => requests_per_second_max),
+  text('Day (UTC)', ({ day }) => day ?? ''),
+  ...counted.map(([name, title, text]) => figures(text)<Day>(title, (row) => row[name])),
+  number('Busiest second', ({ requests_per_second_max }) => requests_per_second_max),
 ];
 
 const reasonsText = (reasons: ReadonlyMap<string, number>): string =>
   reasons.size === 0 ? 'none' : [...reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
 
 const sdkColumns: readonly Column<SeenSdk>[] = [
-  textColumn('sdk', 'SDK', ({ sdk }) => sdk),
-  timeColumn('seen', 'Last seen', ({ lastAt }) => lastAt),
-  textColumn('sender', 'Sender', ({ sender }) => sender),
+  text('SDK', ({ sdk }) => sdk),
+  time('Last seen', ({ lastAt }) => lastAt),
+  text('Sender', ({ sender }) => sender),
   column('Samples of what was refused, dropped or changed', ({ reasons }) => reasonsText(reasons)),
 ];
 
@@ -42,11 +42,11 @@ const kinds: Readonly<Record<Leniency['kind'], string>> = {
 };
 
 const leniencyColumns = (meanings: ReadonlyMap<string, string>): readonly Column<Leniency>[] => [
-  textColumn('kind', 'What happened', ({ kind }) => kinds[kind]),
+  text('What happened', ({ kind }) => kinds[kind]),
   code('Reason', ({ reason }) => reason),
   column('Meaning', ({ reason }) => meanings.get(reason)),
-  numberColumn('requests', 'Requests', ({ requests }) => requests),
-  numberColumn('items', 'Items or values', ({ items }) => items),
+  number('Requests', ({ requests }) => requests),
+  number('Items or values', ({ items }) => items),
 ];
 
 /** Requests, items and bytes by day, and the SDKs of the senders. */

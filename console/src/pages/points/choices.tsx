@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
-import { Chip, Select } from '../../parts/filters.tsx';
+import { Chip, Input, Select } from '../../parts/filters.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -19,8 +19,6 @@ type NamesProps = {
   readonly max: number;
 };
 
-const named = (name: string) => [name, plainText(name)] as const;
-
 /** Some of many names: each chosen one is a button that removes it. */
 export const Names = ({ label, name, chosen, options, max }: NamesProps) => {
   const set = (names: readonly string[]): void => setQuery({ [name]: names }, { replace: false });
@@ -32,19 +30,16 @@ export const Names = ({ label, name, chosen, options, max }: NamesProps) => {
         label={label}
         value=""
         isDisabled={chosen.length >= max || free.length === 0}
-        options={[['', chosen.length >= max ? `at most ${max}` : 'add …'], ...free.map(named)]}
+        options={[['', chosen.length >= max ? `at most ${max}` : 'add …'], ...free]}
         onValue={(value) => value !== '' && set([...chosen, value])}
       />
       {chosen.map((each) => (
-        <button
+        <Chip
           key={each}
-          type="button"
-          class="chip"
-          aria-label={`Remove ${plainText(each)}`}
-          onClick={() => set(chosen.filter((other) => other !== each))}
-        >
-          <bdi>{plainText(each, 40)}</bdi> ✕
-        </button>
+          words={plainText(each, 40)}
+          what={plainText(each)}
+          onRemove={() => set(chosen.filter((other) => other !== each))}
+        />
       ))}
     </fieldset>
   );
@@ -90,12 +85,13 @@ const Editor = ({ source, dimension, withFilter, onAdded }: EditorProps) => {
           <Select
             label={<span class="unseen">Condition</span>}
             value={isNot ? '!=' : '='}
-            options={Object.entries({ '=': 'is one of', '!=': 'is none of' })}
+            options={[
+              ['=', 'is one of'],
+              ['!=', 'is none of'],
+            ]}
             onValue={(value) => setIsNot(value === '!=')}
           />
-          <label>
-            Other value <input value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} />
-          </label>
+          <Input label="Other value" value={typed} onValue={setTyped} />
           <button type="submit" disabled={all.length === 0 || all.length > valuesMax || isTooLong(next)}>
             Add filter
             {isTooLong(next)
@@ -160,7 +156,7 @@ export const Filters = ({ source, given, dimensions, max }: FiltersProps) => {
           label="Filter"
           value={dimension}
           isDisabled={given.length >= max}
-          options={[['', 'by a dimension …'], ...dimensions.map(named)]}
+          options={[['', 'by a dimension …'], ...dimensions]}
           onValue={setDimension}
         />
         {given.map((text) => {

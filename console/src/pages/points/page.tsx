@@ -1,14 +1,14 @@
 import './points.css';
 import { useState } from 'preact/hooks';
-import { call, get } from '../../api/client.ts';
+import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
 import { Choice, Search, Select } from '../../parts/filters.tsx';
 import { exactText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
-import { Queried, Ran, useQuery } from '../../parts/query.tsx';
-import { Empty, Failed, Loading, TooLarge } from '../../parts/states.tsx';
+import { Queried, Ran, useAsked } from '../../parts/query.tsx';
+import { Await, Empty, Failed, TooLarge } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
@@ -29,7 +29,6 @@ import {
 } from './query.ts';
 
 const steps = [
-  ['', 'automatic'],
   ['10', '10 s'],
   ['60', '1 min'],
   ['300', '5 min'],
@@ -58,6 +57,35 @@ const useNames = (dataId: number | undefined) =>
     return { metrics: named('metric'), dimensions: [...new Set(['target', ...named('dimension')])] };
   });
 
+type AskedProps = { dataId: number; metrics: readonly string[]; dimensions: readonly string[] };
+
+/** What is asked of a source. */
+const Asked = ({ dataId, metrics, dimensions }: AskedProps) => {
+  const { query } = useAddress();
+  if (metrics.length === 0)
+    return (
+      <Empty>
+        This source has no metric yet, or any more. <a href={href(`/sources/${dataId}/set-up`)}>Set it up</a>
+      </Empty>
+    );
+  return (
+    <>
+      <div class="row">
+        <Names
+          label="Metrics"
+          name="metric"
+          chosen={query.getAll('metric')}
+          options={metrics}
+          max={metricsMax}
+        />
+        <Choice label="as" name="agg" any="avg" options={aggregates.filter((each) => each !== 'avg')} />
+        <Names label="Group by" name="by" chosen={query.getAll('by')} options={dimensions} max={groupsMax} />
+      </div>
+      <Filters source={dataId} given={query.getAll('where')} dimensions={dimensions} max={filtersMax} />
+    </>
+  );
+};
+
 /** What is asked; all of it is in the address. */
 const Controls = () => {
   const { query } = useAddress();
@@ -68,64 +96,25 @@ const Controls = () => {
   const names = useNames(dataId);
   const owners = listed.data?.owners ?? [];
   const listedOf = owners.map(({ id, name }) => [String(id), `${id} ${plainText(name, 60)}`] as const);
-  const isListed = owners.some(({ id }) => String(id) === source);
-  const other = isListed ? [] : [[source, source === '' ? 'choose …' : plainText(source)] as const];
+  const none = source === '' ? [['', 'choose …'] as const] : [];
   const choose = (next: string): void =>
     setQuery({ source: next, metric: undefined, by: undefined, where: undefined }, { replace: false });
-  const { metrics = [], dimensions = [] } = names.data ?? {};
   return (
     <div class="query">
       {listed.error !== undefined && <Failed error={listed.error} onRetry={listed.reload} />}
       <div class="row">
-        <Select label="Source" value={source} isSearch options={[...other, ...listedOf]} onValue={choose} />
+        <Select label="Source" value={source} isSearch options={[...none, ...listedOf]} onValue={choose} />
         {listed.isMany && <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />}
         {listed.data?.isCut && (
           <TooLarge shown={owners.length} how="A search finds the others by name, id or business." />
         )}
         <TimeRangePicker />
-        <Choice label="Step" name="step" options={steps} replace={false} />
-        <Choice
-          label="Show"
-          name="show"
-          replace={false}
-          options={Object.entries({ '': 'series', rows: 'last 50 rows' })}
-        />
+        <Choice label="Step" name="step" any="automatic" options={steps} />
+        <Choice label="Show" name="show" any="series" options={[['rows', 'last 50 rows']]} />
       </div>
-      {names.error !== undefined && <Failed error={names.error} onRetry={names.reload} />}
-      {names.data === undefined && names.error === undefined && <Loading what="Loading the names" />}
-      {names.data !== undefined && dataId !== undefined && metrics.length === 0 && (
-        <Empty>
-          This source has no metric yet, or any more.{' '}
-          <a href={href(`/sources/${dataId}/set-up`)}>Set it up</a>
-        </Empty>
-      )}
-      {metrics.length > 0 && dataId !== undefined && (
-        <>
-          <div class="row">
-            <Names
-              label="Metrics"
-              name="metric"
-              chosen={query.getAll('metric')}
-              options={metrics}
-              max={metricsMax}
-            />
-            <Choice
-              label="as"
-              name="agg"
-              replace={false}
-              options={aggregates.map((each) => [each === 'avg' ? '' : each, each] as const)}
-            />
-            <Names
-              label="Group by"
-              name="by"
-              chosen={query.getAll('by')}
-              options={dimensions}
-              max={groupsMax}
-            />
-          </div>
-          <Filters source={dataId} given={query.getAll('where')} dimensions={dimensions} max={filtersMax} />
-        </>
-      )}
+      <Await of={names} what="Loading the names">
+        {({ metrics, dimensions }) => dataId !== undefined && <Asked {...{ dataId, metrics, dimensions }} />}
+      </Await>
     </div>
   );
 };
@@ -187,12 +176,8 @@ const Page = () => {
   const { query } = useAddress();
   const range = useTimeRange();
   const body = queryOf(query, range);
-  const key = typeof body === 'string' ? body : JSON.stringify({ ...body, since: 0, until: 0 }) + range.key;
-  const found = useQuery(key, async (signal) =>
-    typeof body === 'string'
-      ? undefined
-      : (await call('post', '/api/v1/query/points', { body, signal })).data,
-  );
+  const asked = typeof body === 'string' ? undefined : body;
+  const found = useAsked('/api/v1/query/points', asked, range.key);
   return (
     <>
       <h1>Explore points</h1>

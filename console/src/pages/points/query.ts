@@ -1,7 +1,7 @@
 import { nowSeconds } from '../../api/clock.ts';
 import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
-import type { Series } from '../../charts/model.ts';
+import { marks, type Series } from '../../charts/model.ts';
 import { plainText } from '../../parts/plain-text.ts';
 import { isWide, type Period } from '../traces/search.ts';
 
@@ -87,8 +87,6 @@ export const queryOf = (query: URLSearchParams, range: Period): PointsQuery | st
     raw: query.get('show') === 'rows',
   };
 };
-
-const marks = 8;
 
 /** The series of an answer for the chart: keys are their places, since names and values are a sender's. */
 export const seriesOf = ({ series, group_by }: Points): readonly Series[] =>

@@ -1,11 +1,11 @@
-import { type Answer, call } from '../../api/client.ts';
+import type { Answer } from '../../api/client.ts';
 import { Chart } from '../../charts/chart.tsx';
-import { ratesOf, type Series } from '../../charts/model.ts';
+import { marks, ratesOf, type Series } from '../../charts/model.ts';
 import { column, duration, number, share } from '../../parts/columns.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { durationText, percentText } from '../../parts/format.tsx';
 import { plainText } from '../../parts/plain-text.ts';
-import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Queried, Ran, useAsked } from '../../parts/query.tsx';
 import { TooLarge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
@@ -26,20 +26,18 @@ const kindsOf = (choice: string | null) => {
   return choice === 'all' ? ([...requests, ...calls, 'internal', 'unspecified'] as const) : requests;
 };
 
-const Filters = () => {
-  return (
-    <search class="row list-filters">
-      <TimeRangePicker />
-      <ApplicationFilter />
-      <Choice
-        label="Kinds"
-        name="kinds"
-        replace={false}
-        options={Object.entries({ '': 'server and consumer', client: 'client and producer', all: 'all' })}
-      />
-    </search>
-  );
-};
+const Filters = () => (
+  <search class="row list-filters">
+    <TimeRangePicker />
+    <ApplicationFilter />
+    <Choice
+      label="Kinds"
+      name="kinds"
+      any="server and consumer"
+      options={['all', ['client', 'client and producer']]}
+    />
+  </search>
+);
 
 const nameOf = ({ service, operation }: Item): string => plainText(operation ?? service, 80) || '–';
 
@@ -75,8 +73,6 @@ const columnsOf = (query: URLSearchParams, isOfService: boolean): readonly Colum
   duration('P95', ({ p95_ms }) => p95_ms),
   duration('P99', ({ p99_ms }) => p99_ms),
 ];
-
-const marks = 8;
 
 type Figures = NonNullable<Item['series']>;
 
@@ -123,27 +119,18 @@ const Found = () => {
   const range = useTimeRange();
   const service = query.get('service') ?? undefined;
   const app = Number(query.get('app') ?? '') || undefined;
-  const kinds = kindsOf(query.get('kinds'));
-  const found = useQuery(
-    JSON.stringify([service, app, kinds, range.key]),
-    async (signal) =>
-      (
-        await call('post', '/api/v1/query/red', {
-          body: {
-            app_id: app,
-            service,
-            kinds: [...kinds],
-            by: service === undefined ? 'service' : 'operation',
-            since: range.since,
-            until: range.until,
-            wide: isWide(range),
-            series: true,
-            limit: itemsMax,
-          },
-          signal,
-        })
-      ).data,
-  );
+  const body = {
+    app_id: app,
+    service,
+    kinds: [...kindsOf(query.get('kinds'))],
+    by: service === undefined ? ('service' as const) : ('operation' as const),
+    since: range.since,
+    until: range.until,
+    wide: isWide(range),
+    series: true,
+    limit: itemsMax,
+  };
+  const found = useAsked('/api/v1/query/red', body, range.key);
   return (
     <Queried of={found}>
       {(red) => (

@@ -1,38 +1,27 @@
 import { useState } from 'preact/hooks';
 import { type Answer, call } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
-import { column, number, text, time, word } from '../../parts/columns.tsx';
-import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
+import { Button } from '../../parts/button.tsx';
+import { badge, column, number, text, time, word } from '../../parts/columns.tsx';
+import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { type Filled, FormDialog } from '../../parts/form.tsx';
-import { Figure } from '../../parts/format.tsx';
+import { counted, Figure } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { isOfApplications, isStreamOfApplications, itemsOf } from '../../parts/signals.ts';
-import { Await, Badge, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { OwnerLink, ownerName, ownerQuery, ownerText } from '../../parts/owners.tsx';
+import { itemsOf } from '../../parts/signals.ts';
+import { Await, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
-import { href, useAddress, useQueryState } from '../../shell/router.ts';
+import { useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
-import { ownerQuery } from '../outcomes/series.ts';
-import { closedWith, type Difference, kindText, ownerOf, ownerText } from './differences.ts';
 
-const Owner = ({ of }: { of: Difference }) => {
-  const [owner] = of.owners;
-  if (owner === undefined) return <>not known</>;
-  return (
-    <a href={href(`/${isStreamOfApplications(of.stream) ? 'applications' : 'sources'}/${owner}`)}>
-      {ownerText(of)}
-    </a>
-  );
-};
+import { closedWith, type Difference, kindText, ownerOf, ownerWords } from './differences.ts';
 
 const columnsOf = (close: ((difference: Difference) => void) | undefined): readonly Column<Difference>[] => [
-  column(
-    'State',
-    (each) => (each.is_open ? <Badge tone="bad">open</Badge> : <Badge>closed</Badge>),
-    (each) => Number(!each.is_open),
-  ),
+  badge('State', (each) => (each.is_open ? ['bad', 'open'] : ['neutral', 'closed'])),
   word('Difference', ({ kind }) => kindText(kind)),
-  column('Owner', (each) => <Owner of={each} />, ownerText),
+  column('Owner', (each) => <OwnerLink of={ownerOf(each)} none="not known" />, ownerWords),
   word('Stream', ({ stream }) => stream),
   number('Items', ({ items }) => items),
   number('Messages', ({ messages }) => messages),
@@ -40,13 +29,13 @@ const columnsOf = (close: ((difference: Difference) => void) | undefined): reado
   time('To', ({ until }) => until),
   column('Closed because', (each) => {
     if (!each.is_open) return <Hostile text={each.reason} />;
-    const label = `Close: ${kindText(each.kind)} of ${ownerText(each)} …`;
+    const label = `Close: ${kindText(each.kind)} of ${ownerWords(each)} …`;
     return (
       close !== undefined &&
       each.kind !== 'not_known' && (
-        <button type="button" onClick={() => close(each)} aria-label={label}>
+        <Button onClick={() => close(each)} aria-label={label}>
           Close …
-        </button>
+        </Button>
       )
     );
   }),
@@ -84,9 +73,8 @@ const Close = ({ one, all, onClose, onClosed }: CloseProps) => {
       onClose={onClose}
     >
       <p>
-        All open differences of this kind, <strong>{ownerText(one)}</strong>: {own.length} with{' '}
-        <Figure value={items} /> {items === 1 ? 'item' : 'items'}. They stay visible; a larger figure opens
-        one again.
+        All open differences of this kind, <strong>{ownerWords(one)}</strong>: {own.length} with{' '}
+        {counted(items, 'item')}. They stay visible; a larger figure opens one again.
       </p>
     </FormDialog>
   );
@@ -99,14 +87,9 @@ const verdicts = {
 } as const;
 
 const comparedColumns: readonly Column<Answer<'/api/v1/account/stores'>['items'][number]>[] = [
-  word('Owner', (each) =>
-    isOfApplications(each.pipeline) ? `application ${each.app_id}` : `data id ${each.data_id}`,
-  ),
+  word('Owner', (each) => ownerName(ownerText(each))),
   word('Items', ({ pipeline }) => itemsOf(pipeline)),
-  column('Store', (each) => {
-    const [tone, words] = verdicts[`${each.adds_up}`];
-    return <Badge tone={tone}>{words}</Badge>;
-  }),
+  badge('Store', (each) => verdicts[`${each.adds_up}`]),
   text('Why', ({ why, differences }) =>
     why === '' ? differences.map(({ kind, items: n }) => `${kindText(kind)}: ${n}`).join('; ') : why,
   ),
@@ -124,10 +107,7 @@ const StoreComparison = ({ owner }: { owner: OwnerQuery }) => {
         <>
           <p>
             Compared: <Figure value={compared.rows} /> recorded rows of <Figure value={compared.days} />{' '}
-            owners and event days.{' '}
-            <button type="button" onClick={loaded.reload}>
-              Compare again
-            </button>
+            owners and event days. <Button onClick={loaded.reload}>Compare again</Button>
           </p>
           <Table
             caption="Owners, compared with their stores"
@@ -152,26 +132,21 @@ const Differences = ({ owner }: { owner: OwnerQuery }) => {
   return (
     <>
       <h2>Differences</h2>
-      <Await of={loaded}>
-        {({ items }) => (
-          <Table
-            caption="Differences, newest first"
-            columns={columnsOf(mayClose ? setClosing : undefined)}
-            rows={items.filter((each) => state === '' || each.is_open === (state === 'open'))}
-            keyOf={(each) =>
-              `${each.kind}-${each.stream}-${each.owners}-${each.from}-${each.is_open}-${each.reason}`
-            }
-            empty={items.length === 0 ? 'No differences: the books agree.' : 'No difference has this state.'}
-          />
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Differences, newest first"
+        columns={columnsOf(mayClose ? setClosing : undefined)}
+        has={(each) => state === '' || each.is_open === (state === 'open')}
+        keyOf={(each) =>
+          `${each.kind}-${each.stream}-${each.owners}-${each.from}-${each.is_open}-${each.reason}`
+        }
+        empty={state === '' ? 'No differences: the books agree.' : 'No difference has this state.'}
+      />
       <h2>Stores</h2>
       {compare === '1' ? (
         <StoreComparison owner={owner} />
       ) : (
-        <button type="button" onClick={() => setCompare('1')}>
-          Compare the stores with the records
-        </button>
+        <Button onClick={() => setCompare('1')}>Compare the stores with the records</Button>
       )}
       {closing !== undefined && (
         <Close
@@ -191,13 +166,8 @@ export const AccountDifferences = () => {
   return (
     <>
       <div class="row list-filters">
-        <TextFilter label="Owner" name="owner" hint="1500001 or app:7" />
-        <ChoiceFilter
-          label="State"
-          name="state"
-          any="all"
-          choices={['open', 'closed'].map((each) => [each, each] as const)}
-        />
+        <OwnerFilter />
+        <Choice label="State" name="state" any="all" options={['open', 'closed']} />
       </div>
       {owner === undefined ? <Unreadable>{unreadableOwner}</Unreadable> : <Differences owner={owner} />}
     </>

@@ -1,20 +1,33 @@
 import type { Answer } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
-import { code, column, text, time, word } from '../../parts/columns.tsx';
-import { emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
+import { code, column, head, text, time, word } from '../../parts/columns.tsx';
+import { counted } from '../../parts/figures.ts';
+import { TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, type Tone } from '../../parts/states.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
-import { fieldChanges } from './changes.ts';
+import { type FieldChange, fieldChanges } from './changes.ts';
 
 type Entry = Answer<'/api/v1/audit'>['items'][number];
 
 const tones: Readonly<Record<Entry['outcome'], Tone>> = { done: 'good', failed: 'bad', interrupted: 'warn' };
-const fieldsMax = 60;
 
-const Value = ({ text }: { text: string | undefined }) =>
-  text === undefined ? <span class="quiet">–</span> : <Hostile text={text} max={120} />;
+const Value = ({ text, side }: { text: string | undefined; side: 'before' | 'after' }) =>
+  text === undefined ? (
+    <span class="quiet">–</span>
+  ) : (
+    <code class={side}>
+      <Hostile text={text} max={120} />
+    </code>
+  );
+
+const changeColumns: readonly Column<FieldChange>[] = [
+  head('Field', ({ field }) => field),
+  column('Before', ({ before }) => <Value text={before} side="before" />),
+  column('After', ({ after }) => <Value text={after} side="after" />),
+];
 
 /** What one act did to one thing: its fields before and after. */
 const Change = ({ of: { kind, id, before, after } }: { of: Entry['changes'][number] }) => {
@@ -25,35 +38,13 @@ const Change = ({ of: { kind, id, before, after } }: { of: Entry['changes'][numb
         {kind} <Hostile text={id ?? ''} max={80} /> {before === null && <Badge tone="info">new</Badge>}
       </p>
       {fields.length > 0 && (
-        <table class="system-diff">
-          <thead>
-            <tr>
-              <th scope="col">Field</th>
-              <th scope="col">Before</th>
-              <th scope="col">After</th>
-            </tr>
-          </thead>
-          <tbody>
-            {fields.slice(0, fieldsMax).map((each) => (
-              <tr key={`f${each.field}`}>
-                <th scope="row">
-                  <Hostile text={each.field} max={80} />
-                </th>
-                <td class="before">
-                  <Value text={each.before} />
-                </td>
-                <td class="after">
-                  <Value text={each.after} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-      {fields.length > fieldsMax && (
-        <p class="state">
-          The first {fieldsMax} of {fields.length} fields.
-        </p>
+        <Table
+          caption="Changed fields"
+          columns={changeColumns}
+          rows={fields}
+          keyOf={({ field }) => `f${field}`}
+          empty=""
+        />
       )}
     </>
   );
@@ -64,9 +55,7 @@ const Changes = ({ of: { changes, changes_cut: cut = 0 } }: { of: Entry }) =>
     <>–</>
   ) : (
     <details>
-      <summary>
-        {changes.length + cut} {changes.length + cut === 1 ? 'change' : 'changes'}
-      </summary>
+      <summary>{counted(changes.length + cut, 'change')}</summary>
       {changes.map((each, index) => (
         <Change key={index} of={each} />
       ))}
@@ -108,23 +97,13 @@ export const AuditLog = () => {
         <TextFilter label="Kind" name="target_kind" hint="data_source" />
         <TextFilter label="Id" name="target_id" hint="1500001" />
       </div>
-      <Await of={loaded}>
-        {({ items, next_cursor: next }) => (
-          <>
-            <Table
-              caption="Audit log, newest first"
-              columns={columns}
-              rows={items}
-              keyOf={({ audit_id: id }) => id}
-              empty={emptyText(
-                next,
-                'No entry matches: the audit log keeps each change by the admin API and the CLI.',
-              )}
-            />
-            <Pager next={next} />
-          </>
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Audit log, newest first"
+        columns={columns}
+        keyOf={({ audit_id: id }) => id}
+        empty="No entry matches: the audit log keeps each change by the admin API and the CLI."
+      />
     </>
   );
 };

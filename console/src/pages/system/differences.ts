@@ -1,4 +1,5 @@
 import type { components } from '../../api/schema.d.ts';
+import { ownerName, ownerText } from '../../parts/owners.tsx';
 import { isStreamOfApplications } from '../../parts/signals.ts';
 
 export type Difference = components['schemas']['Difference'];
@@ -27,12 +28,9 @@ export const ownerOf = ({
   return isStreamOfApplications(stream) ? { app_id: owner } : { data_id: owner };
 };
 
-export const ownerText = (difference: Difference): string => {
-  const [owner] = difference.owners;
-  if (owner === undefined) return 'without a known owner';
-  return `${isStreamOfApplications(difference.stream) ? 'application' : 'data id'} ${owner}`;
-};
+export const ownerWords = (difference: Difference): string =>
+  difference.owners.length === 0 ? 'without a known owner' : ownerName(ownerText(ownerOf(difference)));
 
 /** The open differences that one closing closes: all of an owner and a kind. */
 export const closedWith = (all: readonly Difference[], one: Difference): Difference[] =>
-  all.filter((each) => each.is_open && each.kind === one.kind && ownerText(each) === ownerText(one));
+  all.filter((each) => each.is_open && each.kind === one.kind && ownerWords(each) === ownerWords(one));

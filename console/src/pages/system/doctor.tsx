@@ -1,17 +1,14 @@
-import { type Answer, call } from '../../api/client.ts';
+import { type Answer, ask } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { column, duration, word } from '../../parts/columns.tsx';
+import { Button } from '../../parts/button.tsx';
+import { badge, column, duration, word } from '../../parts/columns.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Loading } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 
 const findingColumns: readonly Column<Answer<'/api/v1/doctor', 'post'>['findings'][number]>[] = [
-  column(
-    'Result',
-    ({ ok }) => <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'ok' : 'not ok'}</Badge>,
-    ({ ok }) => Number(ok),
-  ),
+  badge('Result', ({ ok }) => (ok ? ['good', 'ok'] : ['bad', 'not ok'])),
   word('Check', ({ name }) => name),
   duration('Took', ({ ms }) => ms),
   column('Found', ({ detail, remedy }) => (
@@ -24,10 +21,7 @@ const findingColumns: readonly Column<Answer<'/api/v1/doctor', 'post'>['findings
 
 /** Every dependency as metadata sees it; the checks run when the tab is opened, and again on demand. */
 export const Doctor = () => {
-  const checked = useLoad(
-    'doctor',
-    async (signal) => (await call('post', '/api/v1/doctor', { signal })).data,
-  );
+  const checked = useLoad('doctor', (signal) => ask('/api/v1/doctor', undefined, signal));
   if (checked.isLoading) return <Loading what="The checks run" />;
   return (
     <Await of={checked}>
@@ -40,9 +34,7 @@ export const Doctor = () => {
                 : `${findings.filter(({ ok }) => !ok).length} of ${findings.length} checks failed`}
             </Badge>
             <Time at={at} seconds />
-            <button type="button" onClick={checked.reload}>
-              Run again
-            </button>
+            <Button onClick={checked.reload}>Run again</Button>
           </p>
           <Table
             caption="Checks of the dependencies"

@@ -1,11 +1,13 @@
 import type { Answer } from '../../api/client.ts';
+import { nowSeconds } from '../../api/clock.ts';
 import { useGet } from '../../api/use.ts';
-import { bytes, code, column, duration, share, text, time, word } from '../../parts/columns.tsx';
-import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
-import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, type Tone } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { code, column, text, word } from '../../parts/columns.tsx';
+import { Choice, TextFilter } from '../../parts/filters.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Await } from '../../parts/states.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
+import { Processes } from '../line/processes.tsx';
 
 /** Whether one of the texts has what the reader searches. */
 const has = (search: string, ...texts: readonly (string | null)[]): boolean =>
@@ -34,31 +36,21 @@ export const Settings = () => {
     <>
       <div class="row list-filters">
         <TextFilter label="Search" name="search" />
-        <ChoiceFilter
-          label="Origin"
-          name="origin"
-          any="all"
-          choices={[['set', 'set here, not by default']]}
-        />
+        <Choice label="Origin" name="origin" any="all" options={[['set', 'set here, not by default']]} />
       </div>
       <p class="quiet">
         Of this metadata process. Other roles may have other values: tidemark config on their machine.
       </p>
-      <Await of={loaded}>
-        {({ items }) => (
-          <Table
-            caption="Settings"
-            columns={settingColumns}
-            rows={items.filter(
-              (each) =>
-                (!isChanged || !isDefault(each)) &&
-                has(search, each.setting, each.value, each.meaning, each.source),
-            )}
-            keyOf={({ setting }) => setting}
-            empty="No setting matches."
-          />
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Settings"
+        columns={settingColumns}
+        has={(each) =>
+          (!isChanged || !isDefault(each)) && has(search, each.setting, each.value, each.meaning, each.source)
+        }
+        keyOf={({ setting }) => setting}
+        empty="No setting matches."
+      />
     </>
   );
 };
@@ -74,8 +66,6 @@ const reasonColumns: readonly Column<Reason>[] = [
   column('Remedy', ({ remedy }) => remedy),
 ];
 
-const named = (...names: readonly string[]) => names.map((name) => [name, name] as const);
-
 /** The closed table of reasons: what each means, and who can repair it. */
 export const Reasons = () => {
   const { query } = useAddress();
@@ -86,67 +76,26 @@ export const Reasons = () => {
     <>
       <div class="row list-filters">
         <TextFilter label="Search" name="search" hint="code or words" />
-        <ChoiceFilter label="Of" name="of" any="all" choices={named('request', 'item', 'value')} />
-        <ChoiceFilter label="Stage" name="stage" any="all" choices={named('receiver', 'transfer')} />
-        <ChoiceFilter
-          label="Repaired by"
-          name="by"
-          any="all"
-          choices={named('sender', 'operator', 'tidemark')}
-        />
+        <Choice label="Of" name="of" any="all" options={['request', 'item', 'value']} />
+        <Choice label="Stage" name="stage" any="all" options={['receiver', 'transfer']} />
+        <Choice label="Repaired by" name="by" any="all" options={['sender', 'operator', 'tidemark']} />
       </div>
-      <Await of={loaded}>
-        {({ items }) => (
-          <Table
-            caption="Reasons"
-            columns={reasonColumns}
-            rows={items.filter(
-              (each) =>
-                matches('of', each.of) &&
-                matches('stage', each.stage) &&
-                matches('by', each.fixable_by) &&
-                has(search, each.code, each.meaning, each.remedy),
-            )}
-            keyOf={({ code, of }) => `${of}-${code}`}
-            empty="No reason matches."
-          />
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Reasons"
+        columns={reasonColumns}
+        has={(each) =>
+          matches('of', each.of) &&
+          matches('stage', each.stage) &&
+          matches('by', each.fixable_by) &&
+          has(search, each.code, each.meaning, each.remedy)
+        }
+        keyOf={({ code, of }) => `${of}-${code}`}
+        empty="No reason matches."
+      />
     </>
   );
 };
-
-type Process = Answer<'/api/v1/processes'>['items'][number];
-
-const states: Readonly<Record<Process['state'], readonly [Tone, string]>> = {
-  ready: ['good', 'ready'],
-  not_ready: ['warn', 'not ready'],
-  gone: ['bad', 'silent'],
-};
-
-const processColumns: readonly Column<Process>[] = [
-  word('Role', ({ role }) => role),
-  text('Host', ({ host, pid }) => `${host}:${pid}`),
-  text('Version', ({ version }) => version),
-  column(
-    'State',
-    ({ state, failing, degraded }) => (
-      <>
-        <Badge tone={states[state][0]}>{states[state][1]}</Badge>
-        {[...failing, ...degraded].map(({ check, why }) => (
-          <div key={`c${check}`}>
-            {check}: <Hostile text={why} max={160} />
-          </div>
-        ))}
-      </>
-    ),
-    ({ state }) => state,
-  ),
-  time('Started', (each) => each.started_at),
-  share('CPU', ({ cpu }) => cpu),
-  bytes('Memory', (each) => each.rss_bytes),
-  duration('Event loop p99', (each) => each.event_loop_p99_ms),
-];
 
 /** Every process that was heard in the last two minutes, with its version. */
 export const ProcessList = () => {
@@ -162,13 +111,7 @@ export const ProcessList = () => {
                 {versions.size} versions run at once: finish the rollout, or undo it.
               </p>
             )}
-            <Table
-              caption="Processes"
-              columns={processColumns}
-              rows={items}
-              keyOf={({ id }) => id}
-              empty="No process reports: NATS does not carry their pulses to metadata."
-            />
+            <Processes processes={items} at={nowSeconds()} />
           </>
         );
       }}

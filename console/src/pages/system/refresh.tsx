@@ -1,9 +1,11 @@
 import { type Answer, call } from '../../api/client.ts';
 import { useAct, useGet } from '../../api/use.ts';
-import { column, duration, id, number, time, word } from '../../parts/columns.tsx';
+import { Button } from '../../parts/button.tsx';
+import { badge, column, duration, id, number, time, word } from '../../parts/columns.tsx';
 import { wholeText } from '../../parts/figures.ts';
-import { emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
+import { TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { Listing } from '../../parts/listing.tsx';
 import { Await, Badge, Failed, type Tone, Unreadable } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
@@ -67,11 +69,7 @@ const subscriptionColumns: readonly Column<Subscription>[] = [
   ),
   id('Business', (each) => each.mon_biz_id),
   word('Adapter', ({ adapter }) => adapter),
-  column(
-    'State',
-    ({ state }) => <Badge tone={state === 'active' ? 'good' : 'info'}>{state}</Badge>,
-    ({ state }) => state,
-  ),
+  badge('State', ({ state }) => [state === 'active' ? 'good' : 'info', state]),
   time('Updated', ({ updated }) => updated),
   column('Document', ({ document }) => (
     <details>
@@ -85,26 +83,18 @@ const Subscriptions = ({ business, cursor }: { business: string; cursor: string 
   const query = { cursor, mon_biz_id: business === '' ? undefined : Number(business) };
   const loaded = useGet('/api/v1/subscriptions', { query });
   return (
-    <Await of={loaded}>
-      {({ items, next_cursor: next }) => (
-        <>
-          <Table
-            caption="Subscriptions of node management"
-            sortName="subscriptions"
-            columns={subscriptionColumns}
-            rows={items}
-            keyOf={(each) => each.mon_data_id}
-            empty={emptyText(
-              next,
-              business === ''
-                ? 'No subscriptions: the refresh job makes one for each enabled report.'
-                : 'No subscription of this business.',
-            )}
-          />
-          <Pager next={next} />
-        </>
-      )}
-    </Await>
+    <Listing
+      of={loaded}
+      caption="Subscriptions of node management"
+      sortName="subscriptions"
+      columns={subscriptionColumns}
+      keyOf={(each) => each.mon_data_id}
+      empty={
+        business === ''
+          ? 'No subscriptions: the refresh job makes one for each enabled report.'
+          : 'No subscription of this business.'
+      }
+    />
   );
 };
 
@@ -125,9 +115,9 @@ export const Refresh = () => {
       <h2>Runs</h2>
       {mayRun && (
         <p>
-          <button type="button" disabled={run.isRunning} onClick={() => void run.run()}>
+          <Button disabled={run.isRunning} onClick={() => void run.run()}>
             {run.isRunning ? 'It runs …' : 'Run now'}
-          </button>
+          </Button>
         </p>
       )}
       {run.error !== undefined && <Failed error={run.error} />}

@@ -1,6 +1,6 @@
 import type { Answer } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
-import { bytes, column, number, text, word } from '../../parts/columns.tsx';
+import { badge, bytes, column, number, text, word } from '../../parts/columns.tsx';
 import { durationText } from '../../parts/figures.ts';
 import { Figure } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -75,12 +75,8 @@ const tableColumns = (delayAt: number): readonly Column<Stores['clickhouse']['ta
   number('Parts', ({ parts }) => parts),
   number('Partitions', ({ partitions }) => partitions),
   number('Most parts of one', (each) => each.parts_of_partition_max),
-  column('State', (each) =>
-    each.parts_of_partition_max > delayAt / 2 ? (
-      <Badge tone="warn">many parts</Badge>
-    ) : (
-      <Badge tone="good">merged</Badge>
-    ),
+  badge('State', (each) =>
+    each.parts_of_partition_max > delayAt / 2 ? ['warn', 'many parts'] : ['good', 'merged'],
   ),
 ];
 

@@ -2,14 +2,15 @@ import { useState } from 'preact/hooks';
 import { type Answer, call } from '../../api/client.ts';
 import { now, nowSeconds } from '../../api/clock.ts';
 import { useGet } from '../../api/use.ts';
-import { column, id, text, time, word } from '../../parts/columns.tsx';
+import { Button } from '../../parts/button.tsx';
+import { badge, column, id, text, time, word } from '../../parts/columns.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
-import { Pager } from '../../parts/filters.tsx';
 import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Badge, type Tone } from '../../parts/states.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
 import { useSession } from '../../shell/session.ts';
 
@@ -57,19 +58,13 @@ const MadeToken = ({ made, onClose }: { made: Made; onClose: () => void }) => (
   <Dialog title={`Admin token ${made.admin_token.token_id}`} onClose={onClose}>
     <p>Copy it now: it is shown only this once, and Tidemark keeps its hash alone.</p>
     <Code text={made.token} what="admin token" />
-    <button type="button" onClick={onClose}>
-      Close
-    </button>
+    <Button onClick={onClose}>Close</Button>
   </Dialog>
 );
 
-const State = ({ of: { is_revoked: isRevoked, expires_at: expires } }: { of: Token }) => {
-  if (isRevoked) return <Badge>revoked</Badge>;
-  return expires !== null && expires * 1000 <= now() ? (
-    <Badge>expired</Badge>
-  ) : (
-    <Badge tone="good">valid</Badge>
-  );
+const stateOf = ({ is_revoked: isRevoked, expires_at: expires }: Token): readonly [Tone, string] => {
+  if (isRevoked) return ['neutral', 'revoked'];
+  return expires !== null && expires * 1000 <= now() ? ['neutral', 'expired'] : ['good', 'valid'];
 };
 
 const columnsOf = (own: number, revoke: (token: Token) => void): readonly Column<Token>[] => [
@@ -88,14 +83,14 @@ const columnsOf = (own: number, revoke: (token: Token) => void): readonly Column
   time('Created', (token) => token.create_time),
   text('By', ({ creator }) => creator, 60),
   time('Expires', (token) => token.expires_at, 'never'),
-  column('State', (token) => <State of={token} />),
+  badge('State', stateOf),
   column('Act', (token) => {
     const label = `Revoke token ${token.token_id} …`;
     return (
       !token.is_revoked && (
-        <button type="button" class="danger" aria-label={label} onClick={() => revoke(token)}>
+        <Button class="danger" aria-label={label} onClick={() => revoke(token)}>
           Revoke …
-        </button>
+        </Button>
       )
     );
   }),
@@ -117,24 +112,15 @@ export const Tokens = () => {
   return (
     <>
       <p>
-        <button type="button" onClick={() => setIsMaking(true)}>
-          New token …
-        </button>
+        <Button onClick={() => setIsMaking(true)}>New token …</Button>
       </p>
-      <Await of={loaded}>
-        {({ items, next_cursor: next }) => (
-          <>
-            <Table
-              caption="Admin tokens"
-              columns={columnsOf(own, setRevoking)}
-              rows={items}
-              keyOf={(token) => token.token_id}
-              empty="No admin tokens."
-            />
-            <Pager next={next} />
-          </>
-        )}
-      </Await>
+      <Listing
+        of={loaded}
+        caption="Admin tokens"
+        columns={columnsOf(own, setRevoking)}
+        keyOf={(token) => token.token_id}
+        empty="No admin tokens."
+      />
       {isMaking && (
         <FormDialog
           title="New admin token"

@@ -1,9 +1,8 @@
-import { call } from '../../api/client.ts';
 import type { components } from '../../api/schema.d.ts';
 import { column, text } from '../../parts/columns.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Queried, Ran, useAsked } from '../../parts/query.tsx';
 import { Badge, type Tone, TooLarge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import type { TraceAnswer } from './tree.ts';
@@ -40,23 +39,15 @@ const columns: readonly Column<LogRecord>[] = [
 
 export const LogsOfTrace = ({ trace }: { trace: TraceAnswer }) => {
   const start = Number(trace.start_unix_nano) / 1e9;
-  const found = useQuery(
-    `logs ${trace.trace_id}`,
-    async (signal) =>
-      (
-        await call('post', '/api/v1/query/logs', {
-          body: {
-            trace_id: trace.trace_id,
-            attributes: [],
-            since: Math.max(0, Math.floor(start) - aroundSeconds),
-            until: Math.ceil(start + trace.duration_ns / 1e9) + aroundSeconds,
-            wide: true,
-            limit: recordsMax,
-          },
-          signal,
-        })
-      ).data,
-  );
+  const body = {
+    trace_id: trace.trace_id,
+    attributes: [],
+    since: Math.max(0, Math.floor(start) - aroundSeconds),
+    until: Math.ceil(start + trace.duration_ns / 1e9) + aroundSeconds,
+    wide: true,
+    limit: recordsMax,
+  };
+  const found = useAsked('/api/v1/query/logs', body, '');
   return (
     <>
       <h2>Log records</h2>

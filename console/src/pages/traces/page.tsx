@@ -1,20 +1,21 @@
 import './traces.css';
 import { useState } from 'preact/hooks';
-import { type Answer, call, get } from '../../api/client.ts';
+import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { Button } from '../../parts/button.tsx';
 import { column, number, time } from '../../parts/columns.tsx';
-import { Chip, ChoiceFilter, Pager, Select, TextFilter } from '../../parts/filters.tsx';
+import { Chip, Choice, Input, Pager, Select, TextFilter } from '../../parts/filters.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
-import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Queried, Ran, useAsked } from '../../parts/query.tsx';
 import { Badge, Empty, Unreadable } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, navigate, setQuery, useAddress } from '../../shell/router.ts';
 import { ApplicationFilter } from '../owners/application-filter.tsx';
 import type { PageProps } from '../page-props.ts';
-import { attributeText, isWide, parseAttribute, searchOf, traceIdOf } from './search.ts';
+import { attributeText, isWide, parseAttribute, searchOf, statuses, traceIdOf } from './search.ts';
 import { Trace } from './trace.tsx';
 
 type Listed = Answer<'/api/v1/query/traces', 'post'>['items'][number];
@@ -51,17 +52,8 @@ const Attributes = ({ given }: { given: readonly string[] }) => {
         ]}
         onValue={setScope}
       />
-      <label>
-        Key{' '}
-        <input
-          value={key}
-          placeholder="http.route"
-          onInput={({ currentTarget }) => setKey(currentTarget.value)}
-        />
-      </label>
-      <label>
-        equals <input value={value} onInput={({ currentTarget }) => setValue(currentTarget.value)} />
-      </label>
+      <Input label="Key" value={key} placeholder="http.route" onValue={setKey} />
+      <Input label="equals" value={value} onValue={setValue} />
       <button type="submit" disabled={key === '' || given.length >= 5}>
         Add condition
       </button>
@@ -96,7 +88,7 @@ const NameFilter = (props: { label: string; name: 'service' | 'name'; options: r
   return (
     <>
       <TextFilter {...props} hint={isNone ? '–' : undefined} />
-      {isNone && <button type="button" onClick={clear}>{`Any ${props.name}`}</button>}
+      {isNone && <Button onClick={clear}>{`Any ${props.name}`}</Button>}
     </>
   );
 };
@@ -114,16 +106,14 @@ const Search = () => {
   return (
     <search onFocusCapture={() => setIsWanted(true)}>
       <form class="row list-filters inline" onSubmit={open}>
-        <label>
-          Trace id{' '}
-          <input
-            data-search
-            class="trace-id"
-            value={id}
-            placeholder="32 hexadecimal digits"
-            onInput={({ currentTarget }) => setId(currentTarget.value)}
-          />
-        </label>
+        <Input
+          label="Trace id"
+          data-search
+          class="trace-id"
+          value={id}
+          placeholder="32 hexadecimal digits"
+          onValue={setId}
+        />
         <button type="submit" disabled={traceIdOf(id) === undefined}>
           Open
         </button>
@@ -135,12 +125,7 @@ const Search = () => {
         <NameFilter label="Span name" name="name" options={names} />
         <TextFilter label="At least" name="min" hint="250 ms" />
         <TextFilter label="At most" name="max" hint="2 s" />
-        <ChoiceFilter
-          label="Status"
-          name="status"
-          any="any"
-          choices={['error', 'ok', 'unset'].map((each) => [each, each] as const)}
-        />
+        <Choice label="Status" name="status" any="any" options={statuses} />
       </div>
       <Attributes given={query.getAll('attr')} />
     </search>
@@ -195,12 +180,7 @@ const Found = () => {
   const { query } = useAddress();
   const range = useTimeRange();
   const body = searchOf(query, range);
-  const key = typeof body === 'string' ? body : JSON.stringify({ ...body, since: 0, until: 0 }) + range.key;
-  const found = useQuery(key, async (signal) =>
-    typeof body === 'string'
-      ? undefined
-      : (await call('post', '/api/v1/query/traces', { body, signal })).data,
-  );
+  const found = useAsked('/api/v1/query/traces', typeof body === 'string' ? undefined : body, range.key);
   if (typeof body === 'string') return <Unreadable>{body}</Unreadable>;
   return (
     <Queried of={found}>

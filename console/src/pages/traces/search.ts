@@ -38,7 +38,7 @@ export const parseDuration = (text: string): number | undefined => {
   return figure === undefined || size === undefined ? undefined : Number(figure) * size;
 };
 
-const statuses = ['error', 'ok', 'unset'] as const;
+export const statuses = ['error', 'ok', 'unset'] as const;
 /** Unix seconds; until undefined is now. */
 export type Period = { readonly since: number; readonly until: number | undefined };
 

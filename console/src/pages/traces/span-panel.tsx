@@ -1,4 +1,6 @@
+import { Button } from '../../parts/button.tsx';
 import { Copy } from '../../parts/copy.tsx';
+import { Facts } from '../../parts/facts.tsx';
 import { durationText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -109,9 +111,7 @@ export const SpanPanel = ({ row, trace, onClose }: { row: Row; trace: TraceAnswe
   return (
     <section class="span-panel" aria-label="Span">
       <p class="row">
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
+        <Button onClick={onClose}>Close</Button>
         <a href={href('/traces', { ...around, service: span.service, name: span.name })}>
           Filter by this service and name
         </a>
@@ -124,48 +124,29 @@ export const SpanPanel = ({ row, trace, onClose }: { row: Row; trace: TraceAnswe
           <Badge tone="warn">{oddWords[each][0]}</Badge> {oddWords[each][1]}
         </p>
       ))}
-      <dl class="pairs">
-        <dt>Service</dt>
-        <dd>
-          <Hostile text={span.service} />
-        </dd>
-        <dt>Status</dt>
-        <dd>
-          {row.isFailed ? <Badge tone="bad">Error</Badge> : span.status}{' '}
-          {span.status_message !== '' && <Hostile text={span.status_message} />}
-        </dd>
-        <dt>Duration</dt>
-        <dd>
-          {durationText(span.duration_ns / 1e6)}, from {durationText(span.offset_ns / 1e6)} to{' '}
-          {durationText(endOf(span) / 1e6)}
-        </dd>
-        <dt>Start</dt>
-        <dd>
-          <Time at={startMs} ms />
-        </dd>
-        <dt>Kind</dt>
-        <dd>{span.kind}</dd>
-        <dt>Span id</dt>
-        <dd class="row">
-          <code>{span.span_id}</code> <Copy text={span.span_id} what="the span id" />
-        </dd>
-        <dt>Parent</dt>
-        <dd>{span.parent_span_id === '' ? 'none: a root' : <code>{span.parent_span_id}</code>}</dd>
-        <dt>Application</dt>
-        <dd>
-          <a href={href(`/applications/${span.app_id}`)}>{span.app_id}</a>
-        </dd>
-        <dt>Scope</dt>
-        <dd>
-          <Hostile text={`${span.scope.name} ${span.scope.version}`.trim()} />
-        </dd>
-        {span.trace_state !== '' && <dt>Trace state</dt>}
-        {span.trace_state !== '' && (
-          <dd>
-            <Hostile text={span.trace_state} />
-          </dd>
-        )}
-      </dl>
+      <Facts
+        of={{
+          Service: <Hostile text={span.service} />,
+          Status: (
+            <>
+              {row.isFailed ? <Badge tone="bad">Error</Badge> : span.status}{' '}
+              {span.status_message !== '' && <Hostile text={span.status_message} />}
+            </>
+          ),
+          Duration: `${durationText(span.duration_ns / 1e6)}, from ${durationText(span.offset_ns / 1e6)} to ${durationText(endOf(span) / 1e6)}`,
+          Start: <Time at={startMs} ms />,
+          Kind: span.kind,
+          'Span id': (
+            <span class="row">
+              <code>{span.span_id}</code> <Copy text={span.span_id} what="the span id" />
+            </span>
+          ),
+          Parent: span.parent_span_id === '' ? 'none: a root' : <code>{span.parent_span_id}</code>,
+          Application: <a href={href(`/applications/${span.app_id}`)}>{span.app_id}</a>,
+          Scope: <Hostile text={`${span.scope.name} ${span.scope.version}`.trim()} />,
+          'Trace state': span.trace_state !== '' && <Hostile text={span.trace_state} />,
+        }}
+      />
       <Attributes title="Attributes" pairs={span.attributes} find={findIn('span')} />
       <Events span={span} />
       <Attributes title="Resource" pairs={trace.resources[span.resource] ?? []} find={findIn('resource')} />

@@ -1,6 +1,6 @@
 import { get } from '../../api/client.ts';
 import { Copy } from '../../parts/copy.tsx';
-import { durationText, numberText, Time } from '../../parts/format.tsx';
+import { counted, durationText, Time } from '../../parts/format.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Badge, TooLarge } from '../../parts/states.tsx';
@@ -18,17 +18,9 @@ const Facts = ({ trace }: { trace: TraceAnswer }) => {
       <p class="row">
         <Time at={Number(start_unix_nano) / 1e6} />
         <span>{durationText(duration_ns / 1e6)}</span>
-        <span>
-          {numberText(spans_total)} {spans_total === 1 ? 'span' : 'spans'}
-        </span>
-        <span>
-          {numberText(services)} {services === 1 ? 'service' : 'services'}
-        </span>
-        {errors > 0 && (
-          <Badge tone="bad">
-            {numberText(errors)} {errors === 1 ? 'error' : 'errors'}
-          </Badge>
-        )}
+        <span>{counted(spans_total, 'span')}</span>
+        <span>{counted(services, 'service')}</span>
+        {errors > 0 && <Badge tone="bad">{counted(errors, 'error')}</Badge>}
         <code>{trace.trace_id}</code>
         <Copy text={trace.trace_id} what="the trace id" />
         <a href={href('/traces')}>All traces</a>

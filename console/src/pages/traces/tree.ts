@@ -24,15 +24,8 @@ export type Row = {
 
 export const endOf = ({ offset_ns, duration_ns }: Span): number => offset_ns + duration_ns;
 
-type Links = {
-  readonly roots: readonly number[];
-  readonly parents: readonly number[];
-  readonly children: readonly (readonly number[])[];
-  readonly keys: readonly string[];
-};
-
 /** Who is below whom. A parent whose id several spans have is the first of them. */
-const linksOf = (spans: readonly Span[]): Links => {
+const linksOf = (spans: readonly Span[]) => {
   const firsts = new Map<string, number>();
   const turns = new Map<string, number>();
   const keys = spans.map(({ span_id: id }, index) => {

@@ -1,8 +1,12 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot have its rows where they are placed.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names its active row.
+
 import '../../charts/charts.css';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Swatch } from '../../charts/chart.tsx';
+import { marks } from '../../charts/model.ts';
+import { Button } from '../../parts/button.tsx';
+import { Input } from '../../parts/filters.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { announce } from '../../shell/announce.tsx';
@@ -16,7 +20,6 @@ import type { TraceAnswer } from './tree.ts';
 import { buildTree, foldsOf, type Row, shownRows, turnedFold } from './tree.ts';
 import { rowPx, scrollTo, windowOf, type Zoom, zoomOf, zoomText } from './window.ts';
 
-const marks = 8;
 const none: readonly (readonly [number, number])[] = [];
 
 /** Services by their first span; those beyond the eighth share colours. */
@@ -85,31 +88,28 @@ const Find = ({ rows, active, onMove }: FindProps) => {
         onMove(nextOf(rows, active, (row) => matches(row, find)));
       }}
     >
-      <label class="row">
-        Search spans{' '}
-        <input
-          type="search"
-          data-search
-          value={find}
-          placeholder="name, service, attribute"
-          aria-keyshortcuts="/"
-          onInput={({ currentTarget }) => setFind(currentTarget.value)}
-        />
-      </label>
+      <Input
+        label="Search spans"
+        type="search"
+        data-search
+        value={find}
+        placeholder="name, service, attribute"
+        aria-keyshortcuts="/"
+        onValue={setFind}
+      />
       <button type="submit" disabled={found === 0}>
         Next
       </button>
       <span role="status">
         {find !== '' && `${numberText(found)} of ${numberText(rows.length)} spans match`}
       </span>
-      <button
-        type="button"
+      <Button
         aria-keyshortcuts="e"
         disabled={failed === 0}
         onClick={() => onMove(nextOf(rows, active, ({ isFailed }) => isFailed))}
       >
         Next error
-      </button>
+      </Button>
     </form>
   );
 };
@@ -252,13 +252,13 @@ const Tools = ({ tree, active, onMove, durationNs }: ToolsProps) => {
   return (
     <div class="row list-filters">
       <Find rows={rows} active={active} onMove={onMove} />
-      <button type="button" onClick={() => tree.setFold(fold === '*' ? '' : '*')}>
+      <Button onClick={() => tree.setFold(fold === '*' ? '' : '*')}>
         {fold === '*' ? 'Unfold all' : 'Fold all'}
-      </button>
+      </Button>
       {(zoom.from > 0 || zoom.to < durationNs) && (
-        <button type="button" aria-keyshortcuts="0" onClick={() => tree.setZoom({ from: 0, to: durationNs })}>
+        <Button aria-keyshortcuts="0" onClick={() => tree.setZoom({ from: 0, to: durationNs })}>
           Whole time
-        </button>
+        </Button>
       )}
     </div>
   );

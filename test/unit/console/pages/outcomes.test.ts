@@ -2,13 +2,12 @@ import { describe, expect, it } from 'vitest';
 import {
   type Bucket,
   chartsOf,
-  ownerQuery,
-  ownerText,
   reasonCounts,
   sentenceOf,
   stepOf,
   stepSeconds,
 } from '../../../../console/src/pages/outcomes/series.ts';
+import { ownerQuery, ownerText } from '../../../../console/src/parts/owners.tsx';
 
 const bucket = (at: number, given: Partial<Bucket>): Bucket => ({
   ...{ at, pipeline: 'metrics', received: 0, stored: 0, dead_lettered: 0, dropped: {}, refusals: [] },

@@ -1,4 +1,0 @@
-import { applications } from '../owners/owner.ts';
-import { ownersPage } from '../owners/pages.tsx';
-
-export default ownersPage(applications);
