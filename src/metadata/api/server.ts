@@ -23,7 +23,7 @@ import { defaultEndpoints } from './default-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import { diagnosisEndpoints } from './diagnosis-endpoints.ts';
 import { diskEndpoint } from './disk-endpoints.ts';
-import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
+import { type Answer, type Csv, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
 import type { ApiEnv } from './env.ts';
 import { exploreEndpoints } from './explore-endpoints.ts';
 import { answerLive, lineEndpoints, livePath } from './line-endpoints.ts';
@@ -116,11 +116,11 @@ const wantsCsv = (context: Context): boolean => {
     : format === 'csv';
 };
 
-const answerCsv = (text: string): Response =>
-  new Response(text, {
+const answerCsv = ({ name, text }: Csv): Response =>
+  new Response(text(), {
     headers: {
       'Content-Type': 'text/csv; charset=utf-8; header=present',
-      'Content-Disposition': 'attachment',
+      'Content-Disposition': `attachment; filename="${name}"`,
     },
   });
 
@@ -261,7 +261,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
     signal: () => context.req.raw.signal,
   });
   const answer = await runAudited(deps, identity, prepared);
-  return answer.csv !== undefined && wantsCsv(context) ? answerCsv(answer.csv()) : answerJson(answer);
+  return answer.csv !== undefined && wantsCsv(context) ? answerCsv(answer.csv) : answerJson(answer);
 };
 
 /** An endless answer, which ends with the token or the session of its caller. */
