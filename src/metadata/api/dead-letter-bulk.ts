@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type BulkCall, type DeadLetterAdmin, newCall } from '../../dead-letters/admin.ts';
 import { itemsOf, type Letter } from '../../dead-letters/dead-letter.ts';
+import { counted } from '../../model/counted.ts';
 import { Fault } from '../../model/fault.ts';
 import type { bulkAnswer } from '../answers/dead-letters.ts';
 import { fieldFault } from '../problem.ts';
@@ -92,6 +93,13 @@ type Act = {
 /** Who learns of a call: its audit, and its caller for as long as it waits. */
 type Reported = { readonly note: Note; readonly signal: () => AbortSignal };
 
+const callerGone = ({ done }: Done, matched: number): Fault =>
+  new Fault(
+    'permanent',
+    'caller_gone',
+    `the caller went away: ${done} of ${counted(matched, 'dead letter')} done`,
+  );
+
 const doEach = async (
   admin: DeadLetterAdmin,
   request: BulkRequest,
@@ -106,8 +114,8 @@ const doEach = async (
   const done: Done = { matched, items: 0, done: 0, failed: [], next_cursor: next, first_cursor: first };
   const call = newCall();
   for (const letter of letters) {
-    // Nobody would learn what became of the others.
-    if (caller.aborted) break;
+    // Nobody would learn what became of the others. Without an act no audit entry stays; else it has those that were done, and this code.
+    if (caller.aborted) throw callerGone(done, matched);
     try {
       if (request.dry_run === true) await check(letter, call);
       else {
