@@ -88,6 +88,8 @@ const matchingLetters = async (
 type Act = {
   readonly act: (letter: Letter, call: BulkCall) => Promise<void>;
   readonly check: (letter: Letter, call: BulkCall) => Promise<void>;
+  /** What the checks share; by default nothing. */
+  readonly beginChecks?: (letters: readonly Letter[]) => Promise<BulkCall>;
 };
 
 /** Who learns of a call: its audit, and its caller for as long as it waits. */
@@ -103,7 +105,7 @@ const callerGone = ({ done }: Done, matched: number): Fault =>
 const doEach = async (
   admin: DeadLetterAdmin,
   request: BulkRequest,
-  { act, check }: Act,
+  { act, check, beginChecks }: Act,
   { note, signal }: Reported,
   progress: ActProgress,
 ): Promise<Done> => {
@@ -112,12 +114,13 @@ const doEach = async (
   progress.matched(letters.length);
   const matched = letters.length;
   const done: Done = { matched, items: 0, done: 0, failed: [], next_cursor: next, first_cursor: first };
-  const call = newCall();
+  const isDry = request.dry_run === true;
+  const call = isDry && beginChecks !== undefined ? await beginChecks(letters) : newCall();
   for (const letter of letters) {
     // Nobody would learn what became of the others. Without an act no audit entry stays; else it has those that were done, and this code.
     if (caller.aborted) throw callerGone(done, matched);
     try {
-      if (request.dry_run === true) await check(letter, call);
+      if (isDry) await check(letter, call);
       else {
         await act(letter, call);
         note({ kind: 'dead_letter', id: String(letter.sequence), before: view(letter), after: undefined });

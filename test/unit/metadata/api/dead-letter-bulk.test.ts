@@ -18,6 +18,7 @@ const unused = (): never => {
   throw new Error('not a part of this test');
 };
 const admin: DeadLetterAdmin = {
+  beginChecks: unused,
   ...{ list: unused, get: unused, redrive: unused, checkRedrive: unused, purge: unused, checkPurge: unused },
   last: async () => letters.length,
   listUpwards: async () => ({ letters, next: undefined }),
