@@ -17,7 +17,6 @@ import {
   type PageOptions,
 } from './options.ts';
 import {
-  nothing,
   printAnswer,
   printFields,
   printJson,
@@ -27,6 +26,7 @@ import {
   shortened,
   timeText,
 } from './output.ts';
+import { ownerText } from './owner-text.ts';
 import { reasonArgument } from './reason.ts';
 
 const doneSchema = bulkAnswer.extend({
@@ -80,11 +80,6 @@ const filterOf = ({ pipeline, reason, dataId, appId, table, since, until }: Filt
   until,
 });
 
-const ownerOf = ({ data_id: dataId, app_id: appId }: Letter): string => {
-  if (dataId !== null) return `data id ${dataId}`;
-  return appId === null ? nothing : `application ${appId}`;
-};
-
 const orphanOf = ({ orphan }: Letter): string => {
   if (orphan === null) return 'unknown';
   return orphan ? 'yes' : 'no';
@@ -97,7 +92,7 @@ const list = (options: PageOptions & Filter): Promise<void> =>
     item: listedSchema,
     head: ['SEQUENCE', 'TIME', 'REASON', 'OWNER', 'ITEMS', 'REDRIVES', 'ORPHAN', 'ERROR'],
     row: (letter) => [
-      ...[letter.sequence, timeText(letter.at), letter.reason, ownerOf(letter), letter.items],
+      ...[letter.sequence, timeText(letter.at), letter.reason, ownerText(letter), letter.items],
       ...[letter.redrives, orphanOf(letter), shortened(letter.error, 80)],
     ],
     ifEmpty: (client) => requireOwner(client, options),
@@ -111,7 +106,7 @@ const show = async (sequence: number, options: JsonOption): Promise<void> => {
       ['dead-lettered', timeText(letter.at)],
       ['reason', letter.reason],
       ['error', letter.error],
-      ['owner', ownerOf(letter)],
+      ['owner', ownerText(letter)],
       ['table', letter.table],
       ['uid', letter.uid],
       ['items', letter.items],

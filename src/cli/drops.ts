@@ -25,6 +25,7 @@ import {
   sayLines,
   timeText,
 } from './output.ts';
+import { ownerText } from './owner-text.ts';
 import { readAnswer } from './read-answer.ts';
 import { reasonArgument } from './reason.ts';
 
@@ -36,16 +37,11 @@ type Drop = z.output<typeof dropSchema>;
 const skippedSchema = z.object({ skipped: z.number() });
 
 /** A request without a valid credential has no id. */
-const ownerText = ({ data_id: dataId, app_id: appId, pipeline }: Drop): string => {
-  if (!isOfApplications(pipeline)) return dataId === 0 ? 'a push' : `data id ${dataId}`;
-  return appId === 0 ? pipeline : `application ${appId}`;
-};
-
 const head = ['TIME', 'WHOSE', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'SDK', 'REQUEST', 'DETAIL'];
 
 const cellsOf = (drop: Drop): string[] => [
   timeText(Math.floor(drop.at)),
-  ownerText(drop),
+  ownerText(drop, isOfApplications(drop.pipeline) ? drop.pipeline : 'a push'),
   drop.reason,
   drop.field || nothing,
   drop.value || nothing,

@@ -5,6 +5,7 @@ import { bytesText, daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
 import { type JsonOption, type OwnerOptions, queryText } from './options.ts';
 import { nothing, printAnswer, printCsv, printLine, printTable, sayLines } from './output.ts';
+import { ownerText } from './owner-text.ts';
 
 // A metadata of an earlier version does not answer it.
 const diskSchema = diskAnswer.extend({ missing: diskAnswer.shape.missing.default([]) });
@@ -42,11 +43,6 @@ const printVolumes = (volumes: readonly Volume[]): void => {
 };
 
 /** Tables without an owner are those of the account, and those that others made. */
-const ownerText = ({ data_id: dataId, app_id: appId }: Row): string => {
-  if (dataId !== 0) return `data id ${dataId}`;
-  return appId === 0 ? 'other tables' : `application ${appId}`;
-};
-
 const keptText = ({ retention_days: days, data_id: dataId, app_id: appId }: Row): string => {
   if (dataId === 0 && appId === 0) return nothing;
   return daysText(days);
@@ -56,7 +52,7 @@ const printOwners = (items: readonly Row[]): void =>
   printTable(
     ['WHOSE', 'PIPELINE', 'BUSINESS', 'STORE', 'STORED', 'PER DAY', 'DAYS', 'ROWS', 'KEPT'],
     items.map((row) => [
-      ownerText(row),
+      ownerText(row, 'other tables'),
       row.pipeline,
       row.mon_biz_id,
       row.store,

@@ -25,6 +25,7 @@ import {
   type SystemOption,
 } from './options.ts';
 import { type Cell, integerArgument, nothing, printAnswer, printTable, timeText } from './output.ts';
+import { ownerText } from './owner-text.ts';
 import { printCsvOf, printDiskUsage } from './usage-disk.ts';
 
 // Missing in answers of earlier versions.
@@ -50,11 +51,6 @@ type UsageOptions = JsonOption &
 
 /** To the second. */
 const seenText = (seconds: number | null): string => timeText(seconds === null ? null : Math.floor(seconds));
-
-const ownerText = ({ data_id: dataId, app_id: appId }: Pick<Usage, 'data_id' | 'app_id'>): string => {
-  if (dataId !== 0) return `data id ${dataId}`;
-  return appId === 0 ? nothing : `application ${appId}`;
-};
 
 const senderCells = ({
   last_seen: seen,

@@ -9,7 +9,7 @@ import {
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
 import { sumOf } from '../model/sums.ts';
-import type { ReadRecord } from '../outcomes/record-reader.ts';
+import type { ReadRecord, ReadRecords } from '../outcomes/record-reader.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
@@ -29,6 +29,8 @@ export type LetterPage = { readonly letters: readonly Letter[]; readonly next: n
 export type BulkCall = {
   /** ClickHouse did not answer one of them: until this time (`performance.now`) the others do not wait for it. */
   clickhouseAwayUntil: number;
+  /** Those of the letters that were purged before, where all were looked at together. */
+  readonly purged?: ReadonlySet<Letter>;
 };
 
 /** The actions of operators on dead letters. Every call throws a transient Fault while NATS is down. */
@@ -52,6 +54,8 @@ export type DeadLetterAdmin = {
   redrive(letter: Letter, call?: BulkCall): Promise<void>;
   /** Does nothing where a redrive would send it back now; else throws the permanent Fault that a redrive would. */
   checkRedrive(letter: Letter, call?: BulkCall): Promise<void>;
+  /** Looks for purged ones among the letters of a dry run at once, not for each: an act looks at its own letter as late as it can. */
+  beginChecks(letters: readonly Letter[]): Promise<BulkCall>;
   /**
    * Removes it for good; its items count as dropped by `purged_by_operator`, unless its redrive is recorded: a restored
    * copy of DEADLETTER holds dead letters whose items are stored. May be repeated. Permanent Faults `dead_letter_busy`
@@ -65,6 +69,7 @@ export type DeadLetterAdmin = {
 export type DeadLetterAdminDependencies = ClaimsDependencies & {
   readonly encodeItem: EncodeReceivedItem;
   readonly readRecord: ReadRecord;
+  readonly readRecords: ReadRecords;
   readonly readKeptDays: ReadKeptDays;
 };
 
@@ -228,8 +233,69 @@ const createActs = (deps: ClaimsDependencies) => {
   return { act, isBegun, requireFree };
 };
 
+const wasPurged = (known: OutcomeRow['outcomes'] | undefined): boolean =>
+  known !== undefined && purgedOutcome in known;
+
+/** What the records say of purges, earlier ones and the one that is to come. */
+const createPurgeLooks = ({
+  readRecord,
+  readRecords,
+}: Pick<DeadLetterAdminDependencies, 'readRecord' | 'readRecords'>) => {
+  /** Without those of which a record of its redrive has the items, which a purge would replace. */
+  const purgeRecords = async (letter: Letter): Promise<OutcomeRow[]> => {
+    const rows: OutcomeRow[] = [];
+    for (const row of purgedRows(letter)) {
+      const known = await readRecord(row);
+      if (known === undefined || wasPurged(known)) rows.push(row);
+    }
+    return rows;
+  };
+
+  /** What `look` finds; undefined where ClickHouse does not answer: then nothing is known, and the call may not wait for it again. */
+  const whereItAnswers = async <T>(call: BulkCall, look: () => Promise<T>): Promise<T | undefined> => {
+    const now = performance.now();
+    return look().catch((error: unknown) => {
+      if (!isOfClickhouse(error)) throw error;
+      if (isAway(error, now)) call.clickhouseAwayUntil = performance.now() + awayMs;
+      return undefined;
+    });
+  };
+
+  const isPurged = async (letter: Letter, call: BulkCall): Promise<boolean> => {
+    if (call.purged !== undefined) return call.purged.has(letter);
+    for (const row of purgedRows(letter)) {
+      if (performance.now() < call.clickhouseAwayUntil) return false;
+      if (wasPurged(await whereItAnswers(call, () => readRecord(row, purgedTimeoutMs)))) return true;
+    }
+    return false;
+  };
+
+  return {
+    purgeRecords,
+    /**
+     * A restored copy of DEADLETTER has it again: its redrive would store what the operator gave up, and take back the purge. Where the
+     * records cannot be read, nothing is known of an earlier purge, and a redrive is not held up: most letters never had one.
+     */
+    requireNotPurged: async (letter: Letter, call: BulkCall): Promise<void> => {
+      if (!(await isPurged(letter, call))) return;
+      const why = `dead letter ${letter.sequence} was purged before, and a copy of NATS brought it back: purge it again`;
+      throw new Fault('permanent', 'not_redrivable', why);
+    },
+    /** Where a busy ClickHouse refuses the one look, each letter has its own. */
+    beginChecks: async (letters: readonly Letter[]): Promise<BulkCall> => {
+      const call = newCall();
+      const places = letters.flatMap((letter) => purgedRows(letter).map((row) => ({ letter, row })));
+      const rows = places.map(({ row }) => row);
+      const known = await whereItAnswers(call, () => readRecords(rows, purgedTimeoutMs));
+      if (known === undefined) return call;
+      const purged = places.filter((_, index) => wasPurged(known[index]));
+      return { ...call, purged: new Set(purged.map(({ letter }) => letter)) };
+    },
+  };
+};
+
 export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
-  const { bus, encodeItem, readRecord, readKeptDays } = deps;
+  const { bus, encodeItem, readKeptDays } = deps;
   const reads = createLetterReads(bus);
   const { act, isBegun, requireFree } = createActs(deps);
 
@@ -255,34 +321,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       payload: Buffer.from(`${JSON.stringify(row)}\n`),
     }));
 
-  /** Without those of which a record of its redrive has the items, which a purge would replace. */
-  const purgeRecords = async (letter: Letter): Promise<OutcomeRow[]> => {
-    const rows: OutcomeRow[] = [];
-    for (const row of purgedRows(letter)) {
-      const known = await readRecord(row);
-      if (known === undefined || purgedOutcome in known) rows.push(row);
-    }
-    return rows;
-  };
-
-  /**
-   * A restored copy of DEADLETTER has it again: its redrive would store what the operator gave up, and take back the purge. Where the
-   * records cannot be read, nothing is known of an earlier purge, and a redrive is not held up: most letters never had one.
-   */
-  const requireNotPurged = async (letter: Letter, call: BulkCall): Promise<void> => {
-    for (const row of purgedRows(letter)) {
-      const now = performance.now();
-      if (now < call.clickhouseAwayUntil) return;
-      const known = await readRecord(row, purgedTimeoutMs).catch((error: unknown) => {
-        if (!isOfClickhouse(error)) throw error;
-        if (isAway(error, now)) call.clickhouseAwayUntil = performance.now() + awayMs;
-        return undefined;
-      });
-      if (known === undefined || !(purgedOutcome in known)) continue;
-      const why = `dead letter ${letter.sequence} was purged before, and a copy of NATS brought it back: purge it again`;
-      throw new Fault('permanent', 'not_redrivable', why);
-    }
-  };
+  const { purgeRecords, requireNotPurged, beginChecks } = createPurgeLooks(deps);
 
   return {
     ...reads,
@@ -298,6 +337,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await redriveMessageOf(letter, false);
       await requireNotPurged(letter, call);
     },
+    beginChecks,
     purge: async (letter) => {
       await act(letter, 'purge', recordsOf(`pg:${letter.identity}`, letter, await purgeRecords(letter)));
     },

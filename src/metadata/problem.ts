@@ -156,8 +156,9 @@ const kinds: Readonly<Record<string, Kind>> = {
     title: 'The query reads or answers too much',
     remedy: 'Narrow the time, or add a filter.',
   },
-  // Nobody reads it: the status that proxies log for such calls.
+  // Nobody reads them: the status that proxies log for such calls.
   query_cancelled: { status: 499, title: 'The caller went away' },
+  caller_gone: { status: 499, title: 'The caller went away' },
   not_redrivable: conflict(
     'The dead letter cannot be redriven',
     'Fix the cause in the detail and redrive it again, or purge it.',

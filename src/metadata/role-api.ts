@@ -8,7 +8,7 @@ import { buckets, systemKeys } from '../directory/keys.ts';
 import { createOwners } from '../directory/owners.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import type { OutcomeReads } from '../outcomes/reads.ts';
-import { createRecordReader } from '../outcomes/record-reader.ts';
+import { createRecordReader, createRecordsReader } from '../outcomes/record-reader.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { MetadataMetrics } from '../telemetry/metadata-metrics.ts';
@@ -71,6 +71,7 @@ export const createRoleApi = (
         retentionDays: retentionIn(pipelines),
       }),
       readRecord: createRecordReader(clickhouse),
+      readRecords: createRecordsReader(clickhouse),
       readKeptDays: createKeptDays({ records: records.bucket, retentionDays: retentionIn(pipelines) }),
       now: Date.now,
     }),

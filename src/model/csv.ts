@@ -17,6 +17,14 @@ const cellText = (cell: CsvCell): string => {
     : harmless;
 };
 
+/** The name of a file, with the times (Unix seconds) that it is of: `outcomes-20260101T100000Z-20260101T110000Z.csv`. */
+export const csvName = (what: string, ...seconds: readonly number[]): string => {
+  const times = seconds.map(
+    (each) => `${new Date(each * 1_000).toISOString().slice(0, 19).replaceAll('-', '').replaceAll(':', '')}Z`,
+  );
+  return `${[what, ...times].join('-')}.csv`;
+};
+
 /**
  * A table as CSV (RFC 4180: lines end in CR LF). A text that a spreadsheet would run as a formula begins with an apostrophe: much of it
  * was written by senders.

@@ -8,6 +8,8 @@ import { accountOf, type MessageAccount, type MessageRecord, type OpenLetter } f
 import { ledgerTables, type OutcomeCounts, type OutcomeRow } from './rows.ts';
 import { deadLetteredOutcome } from './tally.ts';
 
+const outcomesTable = `${database}.${ledgerTables.outcomes}`;
+
 /** The key of a record of outcomes. */
 export type RecordKey = Pick<
   OutcomeRow,
@@ -22,7 +24,7 @@ export type ReadRecord = (key: RecordKey, timeoutMs?: number) => Promise<Outcome
 
 const recordRow = z.object({ outcomes: z.record(z.string(), z.coerce.number()) });
 
-const statement = `SELECT outcomes FROM ${database}.${ledgerTables.outcomes} FINAL
+const statement = `SELECT outcomes FROM ${outcomesTable} FINAL
   WHERE pipeline = {pipeline:String} AND data_id = {data_id:Int64} AND app_id = {app_id:Int64} AND base = {base:UInt64}
     AND first = {first:UInt64} AND ordinal = {ordinal:Int64} AND redrive = {redrive:UInt32}`;
 
@@ -33,6 +35,49 @@ export const createRecordReader =
     const limited = timeoutMs === undefined ? {} : { timeoutMs };
     const [row] = await clickhouse.rows(recordRow, statement, { params, ...limited });
     return row?.outcomes;
+  };
+
+/**
+ * The contents of the records with these keys, in their order; undefined where there is none (yet). One query for each thousand. Throws
+ * the Faults of ClickHouse (a transient one where an answer takes longer than `timeoutMs`).
+ */
+export type ReadRecords = (
+  keys: readonly RecordKey[],
+  timeoutMs: number,
+) => Promise<(OutcomeCounts | undefined)[]>;
+
+const keysOfQueryMax = 1_000;
+
+const recordKeyColumns = `${messageKeyColumns}, ordinal, redrive`;
+
+const keyedRow = z.object({ key: z.string(), outcomes: recordRow.shape.outcomes });
+
+const textOfRecord = (key: RecordKey): string => `${textOfMessage(key)} ${key.ordinal} ${key.redrive}`;
+
+const recordLiteralOf = (key: RecordKey): string => {
+  const numbers = [key.ordinal, key.redrive];
+  if (!numbers.every((number) => Number.isSafeInteger(number))) throw unexpectedKey();
+  return `(${literalOf(key).slice(1, -1)}, ${numbers.join(', ')})`;
+};
+
+export const createRecordsReader =
+  (clickhouse: Clickhouse): ReadRecords =>
+  async (keys, timeoutMs) => {
+    const known = new Map<string, OutcomeCounts>();
+    for (let first = 0; first < keys.length; first += keysOfQueryMax) {
+      const literals = keys.slice(first, first + keysOfQueryMax).map(recordLiteralOf);
+      const rows = await clickhouse.rows(
+        keyedRow,
+        `SELECT arrayStringConcat([${recordKeyColumns
+          .split(', ')
+          .map((column) => `toString(${column})`)
+          .join(', ')}], ' ') AS key, outcomes
+          FROM ${outcomesTable} FINAL WHERE (${recordKeyColumns}) IN (${literals.join(', ')})`,
+        { timeoutMs },
+      );
+      for (const { key, outcomes } of rows) known.set(key, outcomes);
+    }
+    return keys.map((key) => known.get(textOfRecord(key)));
   };
 
 /** The key that all records of a message and owner share. */
@@ -64,15 +109,16 @@ const messageRow = z.object({
   minute_at: z.coerce.number(),
 });
 
+const unexpectedKey = (): Fault =>
+  new Fault('internal', 'record_key_unexpected', 'the key of a record is not made of numbers');
+
 /** As text of a query: numbers alone, so that nothing in a stored header is taken for SQL. */
 const literalOf = ({ pipeline, data_id, app_id, base, first }: MessageOfOwner): string => {
   const numbers = [data_id, app_id, first];
   if (!isDecimal(base) || !numbers.every((number) => Number.isSafeInteger(number) && number >= 0))
-    throw new Fault('internal', 'record_key_unexpected', 'the key of a record is not made of numbers');
+    throw unexpectedKey();
   return `('${pipeline}', ${data_id}, ${app_id}, ${base}, ${first})`;
 };
-
-const outcomesTable = `${database}.${ledgerTables.outcomes}`;
 
 /** What the records of some messages add up to, and the minute of the message's own record (Unix seconds). */
 type KnownMessage = {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readOutlines } from '../../src/account/outlines.ts';
+import { createRecordReader, createRecordsReader } from '../../src/outcomes/record-reader.ts';
 import { readUsage } from '../../src/outcomes/usage.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -47,6 +48,34 @@ describe('a query that names tens of thousands of numbers', () => {
       [1_500_001, 3],
       [1_520_000, 3],
     ]);
+  });
+
+  it('has the records of a page of dead letters, each as it is read alone', async () => {
+    const owner = { pipeline: 'metrics', data_id: 1_500_001, app_id: 0 } as const;
+    const keys = numbers(1_500, 0).map((first) => ({
+      ...{ ...owner, first, base: '18446744073709551615' },
+      ...{ ordinal: first % 2 === 0 ? -1 : 3, redrive: first % 3 },
+    }));
+    const stored = keys.filter((_, index) => index % 5 === 0);
+    await insert(
+      'ingest_outcomes',
+      stored.map((key) => ({
+        ...key,
+        minute: now,
+        received: 1,
+        outcomes: { [`dropped/of ${key.first}`]: 1 },
+        at: now,
+      })),
+    );
+    const records = await createRecordsReader(clickhouse)(keys, 60_000);
+    expect(records).toHaveLength(keys.length);
+    for (const [index, { first }] of keys.entries())
+      expect(records[index]).toEqual(index % 5 === 0 ? { [`dropped/of ${first}`]: 1 } : undefined);
+    const readRecord = createRecordReader(clickhouse);
+    for (const index of [0, 1, 5, 1_495, 1_499]) {
+      const [key] = keys.slice(index);
+      if (key !== undefined) expect(await readRecord(key), `${index}`).toEqual(records[index]);
+    }
   });
 
   it('is the outline of what was settled after a week without a transfer', async () => {

@@ -8,6 +8,7 @@ import type { Letter } from '../../src/dead-letters/dead-letter.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { Fault } from '../../src/model/fault.ts';
 import { dayMs } from '../../src/model/time.ts';
+import type { ReadRecords } from '../../src/outcomes/record-reader.ts';
 import { droppedOutcome } from '../../src/outcomes/tally.ts';
 import { toFault } from '../../src/stores/clickhouse/faults.ts';
 import { adminOn } from '../support/outcomes/dead-letter-admin.ts';
@@ -363,19 +364,23 @@ it('a redrive of many letters waits for a ClickHouse that does not answer only a
   expect(waits).toEqual([3_000, 3_000]);
 });
 
+const purgedOnce = { [droppedOutcome('purged_by_operator')]: 1 };
+const busy = () =>
+  toFault(
+    new ClickHouseError({
+      message: 'too many queries',
+      code: '202',
+      type: 'TOO_MANY_SIMULTANEOUS_QUERIES',
+    }),
+  );
+
 // A purged letter would be stored for one moment in which ClickHouse had too many queries.
 it('a redrive of many letters looks for purged ones also behind an answer of a busy ClickHouse', async () => {
   const letters = (await planted(2)).map(recorded);
   let looks = 0;
   const admin = adminOn(busOf(0), claims, async () => {
-    if (++looks > 1) return { [droppedOutcome('purged_by_operator')]: 1 };
-    throw toFault(
-      new ClickHouseError({
-        message: 'too many queries',
-        code: '202',
-        type: 'TOO_MANY_SIMULTANEOUS_QUERIES',
-      }),
-    );
+    if (++looks > 1) return purgedOnce;
+    throw busy();
   });
   const call = newCall();
   const [before, purged] = letters;
@@ -383,6 +388,54 @@ it('a redrive of many letters looks for purged ones also behind an answer of a b
   await admin.redrive(before, call);
   await expect(admin.redrive(purged, call)).rejects.toMatchObject({ code: 'not_redrivable' });
   expect(await messagesIn('METRICS')).toBe(1);
+});
+
+// A query for each of a thousand letters took half a minute before the page could ask whether to begin.
+describe('a dry run of many letters', () => {
+  const checked = async (readRecords: ReadRecords) => {
+    const letters = (await planted(3)).map(recorded);
+    const looks = { alone: 0, together: 0 };
+    const admin = adminOn(
+      busOf(0),
+      claims,
+      async ({ base, first: ofFirst }) => {
+        looks.alone++;
+        const [, purged] = letters;
+        const { outcome } = purged?.header ?? {};
+        return outcome?.base === base && outcome.first === ofFirst ? purgedOnce : undefined;
+      },
+      {
+        readRecords: async (keys, timeoutMs) => {
+          looks.together++;
+          return readRecords(keys, timeoutMs);
+        },
+      },
+    );
+    const call = await admin.beginChecks(letters);
+    const answers = letters.map((letter) =>
+      admin.checkRedrive(letter, call).then(
+        () => 'would be',
+        (error: unknown) => (error instanceof Fault ? error.code : error),
+      ),
+    );
+    return { looks, answers: await Promise.all(answers) };
+  };
+
+  it('reads their records together, and refuses the purged ones', async () => {
+    const together = await checked(async (keys) =>
+      keys.map((_, index) => (index === 1 ? purgedOnce : undefined)),
+    );
+    expect(together).toEqual({
+      looks: { alone: 0, together: 1 },
+      answers: ['would be', 'not_redrivable', 'would be'],
+    });
+  });
+
+  it('looks at each where a busy ClickHouse refuses that, and at none where it does not answer', async () => {
+    expect((await checked(() => Promise.reject(busy()))).looks).toEqual({ alone: 3, together: 1 });
+    const silent = () => Promise.reject(new Fault('transient', 'clickhouse_unavailable', 'no answer'));
+    expect((await checked(silent)).looks).toEqual({ alone: 0, together: 1 });
+  });
 });
 
 // A name lasts for ever, and counts towards the limits of its owner.

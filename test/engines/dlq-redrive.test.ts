@@ -135,6 +135,7 @@ const admin = async () => {
     claimsBucket: buckets.system,
     encodeItem,
     readRecord,
+    readRecords: readRecord,
     readKeptDays: async () => undefined,
     now: Date.now,
   });

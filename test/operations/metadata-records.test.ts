@@ -8,5 +8,6 @@ import './metadata/texts.ts';
 import './metadata/record-docs.ts';
 import './metadata/openapi.ts';
 import './metadata/ports.ts';
+import './metadata/zipped.ts';
 
 afterAll(async () => (await sharedStack()).stop());

@@ -170,6 +170,9 @@ describe('usage', () => {
     ]);
     for (const answer of answers) {
       expect(answer.headers.get('content-type')).toContain('text/csv');
+      expect(answer.headers.get('content-disposition')).toMatch(
+        /^attachment; filename="usage(-\d{8}T\d{6}Z){2}\.csv"$/,
+      );
       const [head, row] = (await answer.text()).split('\r\n');
       expect(head?.split(',').slice(0, 6)).toEqual(
         'mon_biz_id,pipeline,data_id,app_id,day,requests'.split(','),
@@ -186,6 +189,7 @@ describe('usage', () => {
     for (const [list, columns] of Object.entries(ofSenders)) {
       const answer = await fetch(url.replace(/\?.*/, `/${list}?format=csv`), { headers: authorization });
       expect((await answer.text()).split('\r\n')[0]).toBe(columns);
+      expect(answer.headers.get('content-disposition')).toContain(`filename="${list}-2`);
     }
   });
 

@@ -380,7 +380,7 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/dead-letters/admin.ts',
-        from: 'if (known === undefined || purgedOutcome in known) rows.push(row);',
+        from: 'if (known === undefined || wasPurged(known)) rows.push(row);',
         to: 'rows.push(row);',
       },
       // A record of the dead letter's own time would give way to that of its redrive.

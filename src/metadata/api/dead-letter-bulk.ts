@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type BulkCall, type DeadLetterAdmin, newCall } from '../../dead-letters/admin.ts';
 import { itemsOf, type Letter } from '../../dead-letters/dead-letter.ts';
+import { counted } from '../../model/counted.ts';
 import { Fault } from '../../model/fault.ts';
 import type { bulkAnswer } from '../answers/dead-letters.ts';
 import { fieldFault } from '../problem.ts';
@@ -87,15 +88,24 @@ const matchingLetters = async (
 type Act = {
   readonly act: (letter: Letter, call: BulkCall) => Promise<void>;
   readonly check: (letter: Letter, call: BulkCall) => Promise<void>;
+  /** What the checks share; by default nothing. */
+  readonly beginChecks?: (letters: readonly Letter[]) => Promise<BulkCall>;
 };
 
 /** Who learns of a call: its audit, and its caller for as long as it waits. */
 type Reported = { readonly note: Note; readonly signal: () => AbortSignal };
 
+const callerGone = ({ done }: Done, matched: number): Fault =>
+  new Fault(
+    'permanent',
+    'caller_gone',
+    `the caller went away: ${done} of ${counted(matched, 'dead letter')} done`,
+  );
+
 const doEach = async (
   admin: DeadLetterAdmin,
   request: BulkRequest,
-  { act, check }: Act,
+  { act, check, beginChecks }: Act,
   { note, signal }: Reported,
   progress: ActProgress,
 ): Promise<Done> => {
@@ -104,12 +114,13 @@ const doEach = async (
   progress.matched(letters.length);
   const matched = letters.length;
   const done: Done = { matched, items: 0, done: 0, failed: [], next_cursor: next, first_cursor: first };
-  const call = newCall();
+  const isDry = request.dry_run === true;
+  const call = isDry && beginChecks !== undefined ? await beginChecks(letters) : newCall();
   for (const letter of letters) {
-    // Nobody would learn what became of the others.
-    if (caller.aborted) break;
+    // Nobody would learn what became of the others. Without an act no audit entry stays; else it has those that were done, and this code.
+    if (caller.aborted) throw callerGone(done, matched);
     try {
-      if (request.dry_run === true) await check(letter, call);
+      if (isDry) await check(letter, call);
       else {
         await act(letter, call);
         note({ kind: 'dead_letter', id: String(letter.sequence), before: view(letter), after: undefined });

@@ -125,7 +125,12 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       answer: bulkAnswer,
       audit: (_params, body) => auditOf('dead_letter.redrive', body),
       run: (input) =>
-        doShown(deps, input.body, { name: 'redrive', act: admin.redrive, check: admin.checkRedrive }, input),
+        doShown(
+          deps,
+          input.body,
+          { name: 'redrive', act: admin.redrive, check: admin.checkRedrive, beginChecks: admin.beginChecks },
+          input,
+        ),
     }),
     endpoint({
       method: 'POST',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { csvOf } from '../../model/csv.ts';
+import { csvName, csvOf } from '../../model/csv.ts';
 import { Fault } from '../../model/fault.ts';
 import { dayMs, dayText } from '../../model/time.ts';
 import { diskAnswer, diskRow } from '../answers/disk.ts';
@@ -127,9 +127,12 @@ export const diskEndpoint = ({ inspected }: ApiDeps): Endpoint =>
       return {
         body: { at: use.at / 1000, volumes: use.volumes.map(shownVolume), items, missing },
         // The disks are rows of another kind.
-        csv: () => {
-          if (missing.length > 0) throw incomplete(missing);
-          return csvOf(columns, items);
+        csv: {
+          name: csvName('disk', use.at / 1000),
+          text: () => {
+            if (missing.length > 0) throw incomplete(missing);
+            return csvOf(columns, items);
+          },
         },
       };
     },

@@ -29,7 +29,10 @@ export type Input<P, Q, B> = {
 };
 
 /** A 200: its JSON, the revision that becomes the ETag where the answer is one record, and the same as CSV where it is a table. */
-export type Answer = { readonly body: unknown; readonly revision?: number; readonly csv?: () => string };
+export type Answer = { readonly body: unknown; readonly revision?: number; readonly csv?: Csv };
+
+/** A table as CSV, and the name of its file. */
+export type Csv = { readonly name: string; readonly text: () => string };
 
 /** The audit's description of a call; `id` is undefined where a creation has none yet. */
 export type AuditTarget = {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readOwnerAccounts } from '../../account/accounts.ts';
+import { csvName } from '../../model/csv.ts';
 import type { Fault } from '../../model/fault.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
 import { type Bucket, bucketSeconds, endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
@@ -144,9 +145,12 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
           ...{ since, until, not_known_since, not_known, items, truncated, removed, buckets },
           in_flight: inFlight,
         },
-        csv: () => {
-          if (truncated) throw tooManyForCsv(shown.length);
-          return outcomesCsv(items, buckets);
+        csv: {
+          name: csvName('outcomes', since, until),
+          text: () => {
+            if (truncated) throw tooManyForCsv(shown.length);
+            return outcomesCsv(items, buckets);
+          },
         },
       };
     },

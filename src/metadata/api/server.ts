@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { accepts } from 'hono/accepts';
@@ -7,6 +8,7 @@ import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readinessAnswer } from '../../runtime/ops-server.ts';
 import { limitBody, readJson } from '../body.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
+import { answerZipped, takesGzip } from '../gzip.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { pollingPath } from '../refresh/polling-endpoint.ts';
 import { answerShared } from '../shared-answer.ts';
@@ -23,7 +25,7 @@ import { defaultEndpoints } from './default-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import { diagnosisEndpoints } from './diagnosis-endpoints.ts';
 import { diskEndpoint } from './disk-endpoints.ts';
-import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
+import { type Answer, type Csv, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
 import type { ApiEnv } from './env.ts';
 import { exploreEndpoints } from './explore-endpoints.ts';
 import { answerLive, lineEndpoints, livePath } from './line-endpoints.ts';
@@ -116,21 +118,43 @@ const wantsCsv = (context: Context): boolean => {
     : format === 'csv';
 };
 
-const answerCsv = (text: string): Response =>
-  new Response(text, {
-    headers: {
-      'Content-Type': 'text/csv; charset=utf-8; header=present',
-      'Content-Disposition': 'attachment',
-    },
+const jsonType = { 'Content-Type': 'application/json' };
+const csvHeaders = ({ name }: Csv) => ({
+  'Content-Type': 'text/csv; charset=utf-8; header=present',
+  'Content-Disposition': `attachment; filename="${name}"`,
+});
+
+const answerJson = ({ body, revision }: Omit<Answer, 'csv'>): Response =>
+  new Response(JSON.stringify(body), {
+    headers: { ...jsonType, ...(revision === undefined ? {} : { ETag: `"${revision}"` }) },
   });
 
-const answerJson = ({ body, revision }: Answer): Response =>
-  new Response(JSON.stringify(body), {
-    headers: {
-      'Content-Type': 'application/json',
-      ...(revision === undefined ? {} : { ETag: `"${revision}"` }),
-    },
-  });
+/**
+ * Zipped where that is worth it. Never an answer that may show a token, as audited ones do: the length of its zipped bytes would give it
+ * away to one who chooses a part of the answer and watches the link. Nor one with an ETag, which is that of its plain bytes.
+ */
+const answerCall = (
+  { isWrite }: Endpoint,
+  answer: Answer,
+  context: Context<ApiEnv>,
+): Response | Promise<Response> => {
+  const encoding = context.req.header('Accept-Encoding');
+  if (answer.csv !== undefined && wantsCsv(context))
+    return answerZipped(answer.csv.text(), encoding, csvHeaders(answer.csv));
+  if (isWrite || answer.revision !== undefined) return answerJson(answer);
+  return answerZipped(JSON.stringify(answer.body), encoding, jsonType);
+};
+
+/** Answers `/openapi.json`. */
+const documentAnswer = (endpoints: readonly Endpoint[]): ((acceptEncoding?: string) => Response) => {
+  const plain = Buffer.from(JSON.stringify(openApiDocument(endpoints)));
+  const zipped = Buffer.from(gzipSync(plain));
+  const headers = { ...jsonType, Vary: 'Accept-Encoding' };
+  return (acceptEncoding) =>
+    takesGzip(acceptEncoding)
+      ? answerShared(zipped, 200, { ...headers, 'Content-Encoding': 'gzip' })
+      : answerShared(plain, 200, headers);
+};
 
 /**
  * The revisions of which If-Match demands any: undefined where it is absent or `*`. No record has a weak or foreign ETag. A part between
@@ -260,8 +284,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
     records: deps.records,
     signal: () => context.req.raw.signal,
   });
-  const answer = await runAudited(deps, identity, prepared);
-  return answer.csv !== undefined && wantsCsv(context) ? answerCsv(answer.csv()) : answerJson(answer);
+  return answerCall(endpoint, await runAudited(deps, identity, prepared), context);
 };
 
 /** An endless answer, which ends with the token or the session of its caller. */
@@ -275,7 +298,7 @@ const endingWithCaller = (answer: Response, context: Context<ApiEnv>): Response 
 export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
   const api = new Hono<ApiEnv>();
   const endpoints = endpointsOf(deps);
-  const document = Buffer.from(JSON.stringify(openApiDocument(endpoints)));
+  const answerDocument = documentAnswer(endpoints);
   const refusals = createRefusalLog(deps.log, Date.now);
   api.use(identifyCall, async (context, next) => {
     await next();
@@ -287,7 +310,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
     const { status, body } = readinessAnswer(deps.readiness);
     return new Response(body, { status, headers: { 'Content-Type': 'application/json' } });
   });
-  api.get('/openapi.json', () => answerShared(document, 200, { 'Content-Type': 'application/json' }));
+  api.get('/openapi.json', ({ req }) => answerDocument(req.header('Accept-Encoding')));
   for (const endpoint of endpoints) {
     const bytesMax = endpoint.bodyBytesMax ?? bodyBytesMaxDefault;
     api.on(

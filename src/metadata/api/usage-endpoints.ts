@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { csvOf } from '../../model/csv.ts';
+import { csvName, csvOf } from '../../model/csv.ts';
 import { type Pipeline, pipelines } from '../../model/signals.ts';
 import { daySeconds } from '../../model/time.ts';
 import { endOfUsage, startOfBucket } from '../../outcomes/buckets.ts';
@@ -176,7 +176,10 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
       };
       const { readBy, rows } = groups[query.by];
       const items = rows(records, await readUsage(outcomes.clickhouse, filter, readBy));
-      return { body: { since, until, items }, csv: () => csvOf(columns, items) };
+      return {
+        body: { since, until, items },
+        csv: { name: csvName('usage', since, until), text: () => csvOf(columns, items) },
+      };
     },
   });
 
@@ -192,7 +195,8 @@ const silent = ({ outcomes }: ApiDeps): Endpoint =>
     hasCsv: true,
     answer: silentAnswer,
     run: async ({ records }) => {
-      const found = await silentProducers(outcomes.clickhouse, records, Math.floor(outcomes.now() / 1000));
+      const now = Math.floor(outcomes.now() / 1000);
+      const found = await silentProducers(outcomes.clickhouse, records, now);
       const items = found.map((owner) => ({
         mon_biz_id: bizOfOwner(records, owner),
         data_id: owner.dataId,
@@ -201,7 +205,10 @@ const silent = ({ outcomes }: ApiDeps): Endpoint =>
         last_sender: owner.sender,
         last_sdk: owner.sdk,
       }));
-      return { body: { items }, csv: () => csvOf(silentOwner.keyof().options, items) };
+      return {
+        body: { items },
+        csv: { name: csvName('silent', now), text: () => csvOf(silentOwner.keyof().options, items) },
+      };
     },
   });
 
@@ -237,7 +244,13 @@ const failing = ({ outcomes }: ApiDeps): Endpoint =>
         hoursMin: query.hours ?? 6,
       });
       const items = found.map(shownFailing);
-      return { body: { since, until, items }, csv: () => csvOf(failingSender.keyof().options, items) };
+      return {
+        body: { since, until, items },
+        csv: {
+          name: csvName('failing', since, until),
+          text: () => csvOf(failingSender.keyof().options, items),
+        },
+      };
     },
   });
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { takesGzip } from '../gzip.ts';
 import { answerShared } from '../shared-answer.ts';
 
 type Content = {
@@ -86,8 +87,8 @@ export const readConsoleFiles = (folder: string): ConsoleFiles => {
   const names = page === undefined ? [] : readdirSync(join(folder, 'assets'));
   const assets = new Map(names.map((name) => [`assets/${name}`, readContent(join(folder, 'assets', name))]));
   return {
-    answer: (path, acceptEncoding = '') => {
-      const isZipped = /\bgzip\b/.test(acceptEncoding.slice(0, 256));
+    answer: (path, acceptEncoding) => {
+      const isZipped = takesGzip(acceptEncoding);
       const asset = assets.get(path);
       const hasHash = !path.endsWith('.md');
       if (asset !== undefined) return answerOf(200, asset, hasHash ? forEver : 'no-store', isZipped);

@@ -49,7 +49,7 @@ export const troubleKinds = {
   ),
   table_suspended: page(
     'TidemarkTableSuspended',
-    'Free disk space if it is full, then ALTER TABLE … RESUME WAL.',
+    'Free disk space, or raise the limit of open files (nofile) where QuestDB has none left, then ALTER TABLE … RESUME WAL.',
   ),
   table_unavailable: page(
     'TidemarkTableSetAside',

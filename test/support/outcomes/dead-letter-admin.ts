@@ -23,6 +23,7 @@ export const adminOn = (
     claimsBucket: buckets.system,
     encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
     readRecord,
+    readRecords: (keys, timeoutMs) => Promise.all(keys.map((key) => readRecord(key, timeoutMs))),
     readKeptDays: async () => undefined,
     now: Date.now,
     ...more,

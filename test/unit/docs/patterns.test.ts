@@ -48,7 +48,6 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/refresh/document.ts /[^0-9a-z]/g',
     'metadata/refresh/polling-endpoint.ts /^-?\\d{1,10}$/',
     'metadata/records/values.ts /_time_series_(\\d{1,15})\\.__default__$/',
-    'metadata/console/files.ts /\\bgzip\\b/',
     'metadata/console/sessions.ts /^(\\d{1,15})\\.([0-9a-f]{64})$/',
     'metadata/console/sessions.ts /^(\\d{1,15})\\.([0-9a-f]{40})$/',
     'model/span-time.ts /^[0-9]{1,40}$/',

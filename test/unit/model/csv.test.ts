@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { csvText } from '../../../src/model/csv.ts';
+import { csvName, csvText } from '../../../src/model/csv.ts';
 
 const cellOf = (text: string): string => csvText(['a'], [[text]]).slice('a\r\n'.length, -2);
 
@@ -17,6 +17,14 @@ describe('CSV', () => {
       expect(cellOf(formula).replace(/^"/, '')).toMatch(/^'/);
     },
   );
+
+  // Files of several periods come into one folder.
+  it('has a name with its period', () => {
+    expect(csvName('outcomes', 1_764_496_800, 1_764_500_400)).toBe(
+      'outcomes-20251130T100000Z-20251130T110000Z.csv',
+    );
+    expect(csvName('disk', 1_764_496_800.25)).toBe('disk-20251130T100000Z.csv');
+  });
 
   it('leaves other texts as they are', () => {
     for (const text of ['otel-go/1.2', '10.0.0.7', '::1', 'a=b', '']) expect(cellOf(text)).toBe(text);

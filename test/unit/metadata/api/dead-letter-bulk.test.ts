@@ -18,21 +18,22 @@ const unused = (): never => {
   throw new Error('not a part of this test');
 };
 const admin: DeadLetterAdmin = {
+  beginChecks: unused,
   ...{ list: unused, get: unused, redrive: unused, checkRedrive: unused, purge: unused, checkPurge: unused },
   last: async () => letters.length,
   listUpwards: async () => ({ letters, next: undefined }),
 };
 const request: BulkRequest = { all: true, limit: 10, operator: undefined };
 
-/** The sequences on which a call acts, whose caller leaves behind the act on one of them. */
-const actedOn = async (leavesBehind: number | undefined): Promise<number[]> => {
+/** What a call notes for its audit entry, and how it ends, whose caller leaves behind the act on one of the letters (0: before the first). */
+const actedOn = async (leavesBehind: number | undefined) => {
   const caller = new AbortController();
-  const done: number[] = [];
+  const noted: unknown[] = [];
+  if (leavesBehind === 0) caller.abort();
   const act = async ({ sequence }: Letter): Promise<void> => {
-    done.push(sequence);
     if (sequence === leavesBehind) caller.abort();
   };
-  await doShown(
+  const ended = await doShown(
     {
       deadLetters: admin,
       pulse: {
@@ -44,13 +45,22 @@ const actedOn = async (leavesBehind: number | undefined): Promise<number[]> => {
     },
     request,
     { name: 'redrive', act, check: unused },
-    { note: () => undefined, signal: () => caller.signal },
+    { note: ({ id }) => void noted.push(id), signal: () => caller.signal },
+  ).then(
+    ({ body }) => body.done,
+    (error: unknown) => error,
   );
-  return done;
+  return { noted, ended };
 };
 
-// A command that was stopped must not go on for hours where nobody sees it.
-it('a call on many dead letters ends with the connection of its caller, behind the letter that it is at', async () => {
-  expect(await actedOn(undefined)).toEqual([1, 2, 3]);
-  expect(await actedOn(2)).toEqual([1, 2]);
+// A command that was stopped must not go on for hours where nobody sees it, and its audit entry must not read as if it were complete.
+it('a call on many dead letters ends with the connection of its caller, behind the letter that it is at, and says so to its audit', async () => {
+  expect(await actedOn(undefined)).toEqual({ noted: ['1', '2', '3'], ended: 3 });
+  const gone = { kind: 'permanent', code: 'caller_gone' };
+  expect(await actedOn(2)).toMatchObject({
+    noted: ['1', '2'],
+    ended: { ...gone, message: 'the caller went away: 2 of 3 dead letters done' },
+  });
+  // A permanent Fault without a note leaves no entry.
+  expect(await actedOn(0)).toMatchObject({ noted: [], ended: gone });
 });

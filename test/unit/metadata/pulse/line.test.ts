@@ -341,8 +341,15 @@ describe('the troubles', () => {
     expect(codesOf(at(bound * 1.01))).toContain(code);
   });
 
+  const runbook = readFileSync(join(import.meta.dirname, '../../../../docs/runbook.md'), 'utf8');
+
+  // Hundreds of tables were suspended for want of open files, and their operator was sent to a disk with room.
+  it('of a suspended table names the limit of open files beside the disk, as the runbook does', () => {
+    const [, entry] = /^### TidemarkTableSuspended$(.*?)^### /ms.exec(runbook) ?? [];
+    for (const text of [troubleKinds.table_suspended.remedy, entry]) expect(text).toMatch(/disk.*nofile/s);
+  });
+
   it('each link to an entry of the runbook', () => {
-    const runbook = readFileSync(join(import.meta.dirname, '../../../../docs/runbook.md'), 'utf8');
     const entries = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, name]) => name);
     for (const { runbook: entry } of Object.values(troubleKinds)) expect(entries).toContain(entry);
   });
