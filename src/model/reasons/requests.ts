@@ -18,8 +18,8 @@ export const requestReasons = [
   ['method_not_allowed', 'the path accepts only POST', 'use POST'],
   [
     'protocol_error',
-    'malformed HTTP request',
-    'check Host, Content-Length, Expect and the size of the header fields',
+    'malformed HTTP request, or one that does not arrive in time',
+    'check Host, Content-Length, Expect and the size of the header fields; of a late one, the network',
   ],
   [
     'aborted',
