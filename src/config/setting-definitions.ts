@@ -320,7 +320,7 @@ export const settingsTable = z.object({
   nodeManagement: z.object({
     url: bareUrl.optional(
       'TIDEMARK_NODE_MANAGEMENT_URL',
-      'node management API, up to the path before /subscription/, its token in TIDEMARK_NODE_MANAGEMENT_TOKEN; default none: nodes poll the metadata role',
+      'node management API, up to the path before /subscription/, its token in TIDEMARK_NODE_MANAGEMENT_TOKEN; an authority of its own in NODE_EXTRA_CA_CERTS; default none: nodes poll the metadata role',
     ),
     token: headerSecret.optional('TIDEMARK_NODE_MANAGEMENT_TOKEN', 'token for the node management API'),
     tokenFile: path.optional(
