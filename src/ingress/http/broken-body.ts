@@ -23,6 +23,8 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
       return `the header fields are too large: the limit is ${headerBytesMax} bytes for all of them; send fewer or shorter ones`;
     default:
       if (fault === 'proxy_header') return proxyHeaderText;
+      if (fault === 'unknown_method')
+        return 'it begins with a method that is not known here: send POST; behind another request, check the Content-Length of that one';
       if (fault === 'transfer_encoding')
         return 'Transfer-Encoding may be chunked alone: name the compression of the body in Content-Encoding';
       return fault === 'malformed' && request !== undefined

@@ -179,6 +179,16 @@ describe('bytes that never become a request are answered in JSON', () => {
   });
 });
 
+it('an unknown method is named, with the method that the receiver takes', async () => {
+  await open();
+  const answer = onlyAnswer(await exchange(door.port, head('Content-Length: 0').replace('POST', 'FOO')));
+  expect(answer.status).toBe(400);
+  expect(answer.headers['date']).toBeDefined();
+  expect(Math.abs(Date.parse(answer.headers['date'] ?? '') - Date.now())).toBeLessThan(60_000);
+  expect(answer.body).toContain('a method that is not known here: send POST');
+  await expectOnce(400, 0);
+});
+
 // "Bad Request" named nothing, and the client behind the proxy is not at fault.
 it.each([
   ['1', 'PROXY TCP4 192.0.2.1 192.0.2.2 1024 4318\r\n'],
