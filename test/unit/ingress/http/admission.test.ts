@@ -68,7 +68,7 @@ describe('bytes in flight', () => {
     const mebi = 2 ** 20;
 
     // One sender of large bodies would otherwise make every other sender of the process wait.
-    it('leave an eighth of the room to small ones, whatever a large one holds', () => {
+    it('leave an eighth of the room to small ones, regardless of what a large one holds', () => {
       const { room } = create(192 * mebi);
       expect(room.tryTake(192 * mebi)).toBe(true);
       const small = Array.from({ length: 5 }, () => room.tryTake(6 * mebi));
