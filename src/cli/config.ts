@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { parseCron } from '../config/cron.ts';
 import { opsPortOf, requireOpsPorts } from '../config/ingress-ports.ts';
 import { pipelinesOf } from '../config/instance-streams.ts';
+import { largestBodies } from '../config/largest-bodies.ts';
 import { requireNatsFiles } from '../config/nats-files.ts';
 import { requireNodeManagement, tokenInFile } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
@@ -109,7 +110,8 @@ const check = async ({ json }: JsonOption): Promise<void> => {
   const settings = loadSettings();
   const say = (warning: string): void => sayLines(`warning: ${warning}`);
   await requireWhatRolesRequire(settings, say);
-  loadPipelines(settings.pipelinesFolder, undefined, say);
+  const pipelines = loadPipelines(settings.pipelinesFolder, undefined, say);
+  for (const warning of largestBodies(settings, pipelines)) say(warning);
   const changed = shownSettings(process.env).filter(
     ({ value, source }) => value !== null && source !== defaultSource,
   );

@@ -161,7 +161,7 @@ export const settingsTable = z.object({
     bytesInFlightMax: bytes.setting(
       'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
       '192MiB',
-      'memory for concurrent request bodies and their decoded form in one ingress process, about three times the bodies; above it 503',
+      'memory for concurrent request bodies and their decoded form in one ingress process, about three times the bodies; above it 503. An eighth is kept for requests of up to 6 MiB, bodies of 2 MiB; one large request may go beyond the rest while no other large one is in flight',
     ),
     tokenHeaders: headers.setting(
       'TIDEMARK_INGRESS_TOKEN_HEADERS',
@@ -320,7 +320,7 @@ export const settingsTable = z.object({
   nodeManagement: z.object({
     url: bareUrl.optional(
       'TIDEMARK_NODE_MANAGEMENT_URL',
-      'node management API, up to the path before /subscription/, its token in TIDEMARK_NODE_MANAGEMENT_TOKEN; default none: nodes poll the metadata role',
+      'node management API, up to the path before /subscription/, its token in TIDEMARK_NODE_MANAGEMENT_TOKEN; an authority of its own in NODE_EXTRA_CA_CERTS; default none: nodes poll the metadata role',
     ),
     token: headerSecret.optional('TIDEMARK_NODE_MANAGEMENT_TOKEN', 'token for the node management API'),
     tokenFile: path.optional(

@@ -24,6 +24,7 @@ export type Broken = {
     | 'proxy_header'
     | 'transfer_encoding'
     | 'stopping'
+    | 'unknown_method'
     | undefined;
   readonly request?: IncomingMessage | undefined;
 };
@@ -66,6 +67,9 @@ const answersMs = 15_000;
 /** Of Node, where a client ends its side before the end of a request. */
 const endedCode = 'HPE_INVALID_EOF_STATE';
 
+/** Of Node, where a request begins with no method that its parser knows. */
+const unknownMethodCode = 'HPE_INVALID_METHOD';
+
 /** The fault for an error of Node. `isInRequest`: a header was complete, the body was not. */
 export const wireFaultOf = (code: string | undefined, isInRequest: boolean): WireFault => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return isInRequest ? 'request_timeout' : 'header_timeout';
@@ -91,6 +95,7 @@ const writeRaw = (socket: Duplex, { status, body, headers }: Answer): void => {
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     ...Object.entries({
       ...headers,
+      Date: new Date().toUTCString(),
       'Content-Length': String(Buffer.byteLength(body)),
       Connection: 'close',
     }).map(([name, value]) => `${name}: ${value}`),
@@ -168,7 +173,14 @@ export const answerProtocolErrors = (
     const isOfProxy = fault === 'malformed' && !open.hasServed(socket) && isProxyHeader(error.rawPacket);
     // A client that only ended its side can still read an answer.
     const status = error.code === endedCode ? 400 : statuses[fault];
-    endWith(socket, status, open, answers, isOfProxy ? 'proxy_header' : fault);
+    const isOfMethod = error.code === unknownMethodCode;
+    endWith(
+      socket,
+      status,
+      open,
+      answers,
+      isOfProxy ? 'proxy_header' : isOfMethod ? 'unknown_method' : fault,
+    );
   });
   const refuseExpectation: RequestListener = (request, response) => {
     const { body, headers } = answers.protocolAnswer(417, { fault: 'expectation', request });

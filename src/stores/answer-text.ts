@@ -21,8 +21,12 @@ const remedies: Readonly<Record<TlsTrouble, string>> = {
   cut: '',
 };
 
-/** Why a store did not answer, on one line, with the remedy where TLS explains it. */
-export const noAnswerText = (error: unknown): string => {
+/** The remedy where TLS explains why a server did not answer, with the colon before it; else the empty text. */
+export const tlsRemedy = (error: unknown): string => {
   const trouble = tlsTroubleOf(error);
-  return `${answerText(firstCauseText(error), textMax)}${trouble === undefined ? '' : remedies[trouble]}`;
+  return trouble === undefined ? '' : remedies[trouble];
 };
+
+/** Why a store did not answer, on one line, with the remedy where TLS explains it. */
+export const noAnswerText = (error: unknown): string =>
+  `${answerText(firstCauseText(error), textMax)}${tlsRemedy(error)}`;

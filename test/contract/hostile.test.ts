@@ -345,7 +345,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     );
   });
 
-  it('answers 408 to a slow client and ends the connection, each within its time', async () => {
+  it('answers 408 to a slow client, and an exporter 503 for a slow body, and ends the connection, each within its time', async () => {
     const dribble = async (bytes: string, every: number, more = 'x'): Promise<string> => {
       const connection = await openRaw(portOf(name));
       connection.send(bytes);
@@ -365,14 +365,16 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
       exchange(portOf(name), good(name)),
     ]);
     const answers = texts.map((text) => answersIn(text));
+    const ofBody = name === 'otlp' ? 503 : 408;
     expect(answers.map((all) => all.map(({ status }) => status))).toEqual([
       [408],
       [408],
-      [408],
-      [408],
+      [ofBody],
+      [ofBody],
       [200],
     ]);
-    for (const [answer] of answers.slice(0, 4)) expectRefusal(name, answer, 408, 'protocol_error');
+    for (const [index, [answer]] of answers.slice(0, 4).entries())
+      expectRefusal(name, answer, index < 2 ? 408 : ofBody, 'protocol_error');
     const after = await Promise.all(
       ['header_timeout', 'request_timeout', 'stalled', 'idle'].map((reason) => endedOf(name, reason)),
     );

@@ -132,6 +132,24 @@ describe.each(names)('a full %s receiver', (name) => {
   });
 });
 
+// Else one sender of large bodies would take the whole room, and every other one would be answered 503.
+it('takes small requests beside a large one that holds more than the room', async () => {
+  const large = await openRaw(portOf('push'));
+  large.send(`${head('push')}Content-Length: 16000000\r\n\r\n`);
+  large.send(Buffer.alloc(8 * bytesInFlightMax, ' '));
+  const timer = setInterval(() => large.send(Buffer.alloc(20_000, ' ')), 50);
+  try {
+    await waitFor('it to be held', 60_000, async () => (await held()) >= 8 * bytesInFlightMax);
+    const answers = [await send('push'), await send('otlp')];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(await held()).toBeGreaterThanOrEqual(8 * bytesInFlightMax);
+  } finally {
+    clearInterval(timer);
+    large.destroy();
+  }
+  await waitFor('nothing to be held', 60_000, async () => (await held()) === 0);
+});
+
 // A slow sender, by intent or over a bad line, must not block all others.
 it('a stalled body is ended for requests that wait for its room', async () => {
   const stalled = await openRaw(portOf('push'));

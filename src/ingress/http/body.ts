@@ -196,8 +196,8 @@ const byteReservation = (inFlight: BytesInFlight, isKnown: () => boolean): ByteR
     return true;
   };
   const give = (bytes: number): void => {
-    if (bytes > 0) inFlight.give(bytes, isStranger);
     taken -= bytes;
+    if (bytes > 0) inFlight.give(bytes, isStranger, taken);
   };
   return {
     take,

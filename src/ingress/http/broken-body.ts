@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { HttpLimits } from '../../http/limited-server.ts';
 import type { Broken, ProtocolStatus } from '../../http/protocol-errors.ts';
 import { proxyHeaderText } from '../../http/proxy-header.ts';
-import { notStored, Refused } from '../refused.ts';
+import { notStored, Refused, retryAfter } from '../refused.ts';
 import { clientGone, UnreadableBody } from './body.ts';
 import type { Reply } from './reply.ts';
 
@@ -23,6 +23,8 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
       return `the header fields are too large: the limit is ${headerBytesMax} bytes for all of them; send fewer or shorter ones`;
     default:
       if (fault === 'proxy_header') return proxyHeaderText;
+      if (fault === 'unknown_method')
+        return 'it begins with a method that is not known here: send POST; behind another request, check the Content-Length of that one';
       if (fault === 'transfer_encoding')
         return 'Transfer-Encoding may be chunked alone: name the compression of the body in Content-Encoding';
       return fault === 'malformed' && request !== undefined
@@ -34,11 +36,22 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
 /** The refusal of a request whose body still arrives when the receiver has to stop. */
 export const stopping = notStored('the receiver stops, and the request has not arrived: send it again');
 
-/** The refusal of bytes that are no request, or of a request that breaks off in its body. */
-export const brokenRefusal = (status: ProtocolStatus, broken: Broken, limits: HttpLimits): Refused => {
+/**
+ * The refusal of bytes that are no request, or of a request that breaks off in its body. `retries408`: the senders send again after a
+ * 408, as exporters do not (OTLP/HTTP, "Retryable Response Codes"); else a body that does not arrive in time is a 503.
+ */
+export const brokenRefusal = (
+  status: ProtocolStatus,
+  broken: Broken,
+  limits: HttpLimits,
+  retries408: boolean,
+): Refused => {
   if (status === 503) return stopping;
   if (broken.fault === 'reset') return new Refused('aborted', clientGone);
-  return new Refused('protocol_error', detailOf(status, broken, limits), { status });
+  const detail = detailOf(status, broken, limits);
+  return status === 408 && broken.request !== undefined && !retries408
+    ? new Refused('protocol_error', detail, { status: 503, headers: retryAfter(1) })
+    : new Refused('protocol_error', detail, { status });
 };
 
 /** The requests of a server that break off in their bodies. */

@@ -44,6 +44,8 @@ export type Receiver = {
   readonly refuse: (refused: Refused, request?: IncomingMessage) => Reply;
   /** What a client of HTTP/2, as of gRPC, has to send instead. */
   readonly http2Remedy: string;
+  /** Whether its senders send again after a 408. */
+  readonly retries408: boolean;
   /** The answer to a defect of the program. */
   readonly defect: Refused;
   /** Header fields of every answer. */
@@ -223,8 +225,10 @@ export const createReceiverServer = (
   });
   const refusedContent = (refused: Refused, request?: IncomingMessage) =>
     contentOf(answers.refusal(recorder, refused, request));
+  const brokenOf = (status: ProtocolStatus, broken: Broken) =>
+    brokenRefusal(status, broken, listening.limits, receiver.retries408);
   const protocolAnswer = (status: ProtocolStatus, broken: Broken = {}) =>
-    refusedContent(brokenRefusal(status, broken, listening.limits), broken.request);
+    refusedContent(brokenOf(status, broken), broken.request);
   const routed = getRequestListener(createRoutes(receiver, answers, posts, recorder).fetch, {
     overrideGlobalObjects: false,
     // Node reads a refused body to its end: a close in mid-body would cost the sender the answer.
@@ -239,9 +243,7 @@ export const createReceiverServer = (
       },
       protocolAnswer,
       breakOff: (request, status, fault) =>
-        brokenBodies
-          .end(request, brokenRefusal(status, { fault, request }, listening.limits))
-          ?.then(contentOf),
+        brokenBodies.end(request, brokenOf(status, { fault, request }))?.then(contentOf),
       overloadAnswer: (request) =>
         refusedContent(
           new Refused('not_stored', 'too many connections', { headers: retryAfter(2) }),

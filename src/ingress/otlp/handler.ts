@@ -4,6 +4,7 @@ import type { Directory } from '../../directory/directory.ts';
 import { tooManyLookUps } from '../../directory/find-once.ts';
 import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
 import type { Incoming } from '../../http/incoming.ts';
+import { madeOfBody } from '../../model/body-memory.ts';
 import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
 import {
@@ -60,11 +61,6 @@ type OtlpRequest = OtlpSender & {
   headUndecided: Fault | undefined;
   tokens: BodyTokens;
 };
-
-/**
- * The memory that a body costs beside its own bytes, as a multiple of them: blocks about as long, and the messages that carry them.
- */
-const madeOfBody = 3;
 
 /** Tokens of a body that are looked up together, and those of a sender that has shown no valid one. */
 const lookUpsMax = 16;

@@ -24,7 +24,8 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
     'the Content-Type is neither JSON nor protobuf: send application/json or application/x-protobuf',
   unauthorized: (headers) =>
     `the write token is missing or wrong: send a valid one in the header ${headers}, or in Authorization as a bearer token`,
-  application_disabled: () => 'the application is disabled: enable it, or stop sending',
+  application_disabled: () =>
+    'the application is disabled or deleted: enable it, or stop sending; a deleted one stays refused',
   rate_limited: (detail) => `too many requests: ${detail}; send fewer, larger requests`,
   too_many_failures: (detail) =>
     `${withDetail('this address sends too many requests without a valid write token', detail)}; check the token, and wait for the seconds in Retry-After`,

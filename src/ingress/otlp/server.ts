@@ -51,6 +51,7 @@ export const createOtlpServer = (
       // Where no request could be read, no Content-Type is known: JSON.
       refuse: (refused, request) =>
         refusedReply(request === undefined ? 'json' : replyEncodingOf(request), refused, links),
+      retries408: false,
       http2Remedy:
         'send gRPC to its own port, 4317 by default, or OTLP over HTTP (OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf)',
       defect: new Refused('internal'),

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { inTime } from '../../bus/in-time.ts';
 import type { RegisterColumnNames } from '../../directory/column-names.ts';
 import type { Directory, Source } from '../../directory/directory.ts';
+import { madeOfBody } from '../../model/body-memory.ts';
 import { Fault } from '../../model/fault.ts';
 import { dayMs } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
@@ -34,11 +35,6 @@ type Admitted = { readonly source: Source; readonly pair: PushPair };
 
 /** A push on its way through the line. */
 type PushRequest = PushSender & { readonly watch: HeadWatch };
-
-/**
- * The memory that a body costs beside its own bytes, as a multiple of them: rows about as long, and the messages that carry them.
- */
-const madeOfBody = 3;
 
 /** The steps of the line for a push (specification 4.1). */
 class PushSteps {

@@ -35,6 +35,7 @@ export const createPushServer = (
       name: 'push',
       routes: [{ paths: ['/v2/push/', '/v2/push'], wrongMethod: '', handle, recorder }],
       refuse: (refused) => refusedReply(refused, links),
+      retries408: true,
       http2Remedy: 'POST to /v2/push/ over HTTP/1.1',
       // The reply envelope of a push has no 500.
       defect: new Refused('not_stored', "internal error; see the receiver's log", { headers: retryAfter(5) }),

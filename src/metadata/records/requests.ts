@@ -51,8 +51,8 @@ const label = z
   .meta({ description: 'Its subject', examples: ['application_check'] });
 const maxRate = z
   .int('must be an integer: requests per second, -1 the default, 0 unlimited, below -1 none')
-  .min(int32.first)
-  .max(int32.last)
+  .min(int32.first, 'must fit into 32 bits')
+  .max(int32.last, 'must fit into 32 bits')
   .meta({
     description: 'Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none',
     examples: [100],

@@ -5,6 +5,7 @@ import { tokenInFile } from '../../config/node-management.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import { parseJson } from '../../model/json.ts';
 import { readBounded } from '../../runtime/read-bounded.ts';
+import { tlsRemedy } from '../../stores/answer-text.ts';
 
 export type ClientOptions = {
   /** Up to the path before `/subscription/`. */
@@ -45,7 +46,10 @@ const withoutSecrets = (text: string, token: string | undefined): string =>
 /** The error of `fetch` only says that it failed; its cause has the reason. */
 const whyOf = (error: unknown): string => {
   const cause = error instanceof Error ? error.cause : undefined;
-  return cause === undefined ? errorText(error) : `${errorText(error)}, ${errorText(cause)}`;
+  if (cause === undefined) return errorText(error);
+  // Node's hint at an option of its own, which no role has.
+  const text = errorText(cause).split('; if the root CA is installed locally')[0] ?? '';
+  return `${errorText(error)}, ${text}`;
 };
 
 const unavailable = (what: string, cause?: unknown): Fault =>
@@ -96,7 +100,7 @@ export const createClient = (options: ClientOptions): Call => {
         throw unavailable(
           isLate
             ? `${action}: no answer within ${options.timeoutMs} ms`
-            : `${action}: ${withoutSecrets(whyOf(error), token)}`,
+            : `${action}: ${withoutSecrets(whyOf(error), token)}${tlsRemedy(error)}`,
           error,
         );
       });

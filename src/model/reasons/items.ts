@@ -45,8 +45,8 @@ export const spanReasons = [
   ],
   [
     'application_disabled',
-    'the application that the token belongs to is disabled',
-    'enable it, or stop sending',
+    'the application that the token belongs to is disabled or deleted',
+    'enable it, or stop sending; a deleted one stays refused',
   ],
 ] as const;
 

@@ -13,7 +13,11 @@ export const requestReasons = [
     'the token is missing or wrong, or the data id is unknown',
     'check data_id and access_token',
   ],
-  ['data_source_disabled', 'the data id is disabled', 'enable it, or stop sending'],
+  [
+    'data_source_disabled',
+    'the data id is disabled, deleted or purged',
+    'enable it, or stop sending; a deleted or purged one stays refused',
+  ],
   ['path_unknown', 'unknown path', 'send to /v2/push/ (push), /v1/traces, /v1/logs or /v1/metrics (OTLP)'],
   ['method_not_allowed', 'the path accepts only POST', 'use POST'],
   [
@@ -104,7 +108,11 @@ export const traceRequestReasons = [
     'the resources of the request have more different tokens than the limit',
     'send the items of fewer applications per request',
   ],
-  ['application_disabled', 'all applications of the request are disabled', 'enable them, or stop sending'],
+  [
+    'application_disabled',
+    'all applications of the request are disabled or deleted',
+    'enable them, or stop sending; a deleted one stays refused',
+  ],
   ['internal', 'internal error of the receiver', 'report the error with the log of ingress'],
 ] as const;
 

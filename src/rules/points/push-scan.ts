@@ -46,7 +46,10 @@ const memberOf = (name: string): Member =>
   name === 'data_id' || name === 'access_token' || name === 'data' ? name : 'other';
 
 /** The value of `data_id`: its JSON type, and its text as sent. */
-export type SentDataId = { readonly kind: 'number' | 'string' | 'boolean' | 'object'; readonly text: string };
+export type SentDataId = {
+  readonly kind: 'number' | 'string' | 'boolean' | 'object' | 'null';
+  readonly text: string;
+};
 
 const escapes = new Map(
   Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
@@ -83,7 +86,7 @@ const unescaped = (text: string): string => {
 
 const kindOfWord = (text: string): SentDataId['kind'] => {
   if (text === 'true' || text === 'false') return 'boolean';
-  return text === 'null' ? 'object' : 'number';
+  return text === 'null' ? 'null' : 'number';
 };
 
 /**

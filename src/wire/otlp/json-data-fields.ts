@@ -102,7 +102,7 @@ export class JsonDataFields {
     } else if (kind === 'string') {
       cursor.string();
       if (Math.abs(cursor.end - cursor.start) <= integerLengthMax)
-        digits = state.textAt(cursor.start, cursor.end);
+        digits = wholeDigits(state.textAt(cursor.start, cursor.end));
       state.scratch.length = kept;
     } else cursor.skip();
     if (digits !== undefined && hasForm(integerForm, digits)) {

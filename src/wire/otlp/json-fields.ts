@@ -133,7 +133,7 @@ export class JsonFields {
       digits = wholeDigits(state.textAt(cursor.start, cursor.end));
     } else if (kind === 'string') {
       cursor.string();
-      digits = state.textAt(cursor.start, cursor.end);
+      digits = wholeDigits(state.textAt(cursor.start, cursor.end));
     } else cursor.skip();
     if (digits !== undefined && hasForm(countForm, digits) && Number(digits) <= max) return Number(digits);
     fault.set(this.fieldInvalid, field, `expected a number from 0 to ${max}`, cursor.shown(from));

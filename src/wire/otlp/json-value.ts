@@ -1,4 +1,3 @@
-import { hasForm } from '../../model/text-forms.ts';
 import { doubleText, itemSizes, nestedSizeMax, nestingMax } from './any-value.ts';
 import { quote } from './json-bytes.ts';
 import type { JsonCursor } from './json-cursor.ts';
@@ -26,8 +25,6 @@ const entryKeys = new KeySet(['key', 'value']);
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
-
-const decimalInteger = /^-?\d{1,40}$/;
 
 /** The problem of a value that must not be shown. */
 export const notAnyValue = 'it is not an OTLP AnyValue';
@@ -223,7 +220,7 @@ export class JsonValueReader {
       return bytes.toString('base64');
     }
     this.size += itemSizes.scalar;
-    if (number === 2) return this.integerOf(hasForm(decimalInteger, text) ? text : undefined);
+    if (number === 2) return this.integerOf(wholeDigits(text));
     if (number === 3) return doubleOf(text) ?? invalid;
     return invalid;
   }

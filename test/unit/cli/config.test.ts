@@ -135,6 +135,14 @@ describe('tidemark config check', () => {
     expect(stderr).not.toContain(secret);
   });
 
+  it('warns of a room for request bytes that the largest bodies do not fit into', async () => {
+    const { stdout, stderr } = await tidemark(['check'], { TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX: '191MiB' });
+    expect(stdout).toMatch(/^settings and pipelines are valid/);
+    expect(stderr).toMatch(
+      /^(warning: (traces|logs|otel_metrics)\.yaml: a body of inflated_bytes_max needs 201326592 bytes [^\n]*\n){3}$/,
+    );
+  });
+
   it('names what has no effect in pipeline files of earlier versions, and lets them pass', async () => {
     const folder = join(await tempFolder(), 'pipelines');
     await cp(join(import.meta.dirname, '../../../pipelines'), folder, { recursive: true });

@@ -64,6 +64,54 @@ describe('bytes in flight', () => {
     ]);
   });
 
+  describe('of large and small requests', () => {
+    const mebi = 2 ** 20;
+
+    // One sender of large bodies would otherwise make every other sender of the process wait.
+    it('leave an eighth of the room to small ones, regardless of what a large one holds', () => {
+      const { room } = create(192 * mebi);
+      expect(room.tryTake(192 * mebi)).toBe(true);
+      const small = Array.from({ length: 5 }, () => room.tryTake(6 * mebi));
+      expect(small).toEqual([true, true, true, true, false]);
+      expect([room.hasRoom(1), room.hasRoom(64 * mebi)]).toEqual([false, false]);
+    });
+
+    it('let large ones have the rest together, and none of them grow into the share of the small ones', () => {
+      const { room } = create(192 * mebi);
+      expect([room.tryTake(84 * mebi), room.tryTake(84 * mebi), room.tryTake(7 * mebi)]).toEqual([
+        true,
+        true,
+        false,
+      ]);
+      expect([room.tryTake(1, 84 * mebi), room.tryTake(6 * mebi)]).toEqual([false, true]);
+    });
+
+    // A body of the largest size needs the whole room, and some small request is always on its way.
+    it('let the one large request pass beside small ones, beyond the limit by their share at most', () => {
+      const { room } = create(192 * mebi);
+      for (let taken = 0; taken < 4; taken += 1) room.tryTake(6 * mebi);
+      expect([room.tryTake(64 * mebi), room.tryTake(128 * mebi, 64 * mebi)]).toEqual([true, true]);
+      expect([room.tryTake(1), room.held]).toEqual([false, 216 * mebi]);
+    });
+
+    it('count a request as what it holds now', () => {
+      const { room } = create(192 * mebi);
+      expect([room.tryTake(6 * mebi), room.tryTake(90 * mebi, 6 * mebi)]).toEqual([true, true]);
+      room.give(92 * mebi, false, 4 * mebi);
+      expect([room.tryTake(168 * mebi), room.tryTake(20 * mebi), room.tryTake(6 * mebi)]).toEqual([
+        true,
+        false,
+        true,
+      ]);
+    });
+
+    it('hold for strangers too', () => {
+      const { room } = create(192 * mebi);
+      expect(room.tryTake(64 * mebi, 0, true)).toBe(true);
+      expect([room.tryTake(32 * mebi, 0, true), room.tryTake(6 * mebi, 0, true)]).toEqual([false, true]);
+    });
+  });
+
   // A client that sends a byte a second must not block those that send at once.
   it('are given back by slow bodies when others need them, and only then', () => {
     let nowMs = 0;

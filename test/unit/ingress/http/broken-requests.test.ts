@@ -37,22 +37,26 @@ const expectOnce = async (status: number, owner: number, reason = 'protocol_erro
 };
 
 describe('a request whose head was read is refused once, in its own encoding', () => {
-  it('when its body does not arrive in time', async () => {
+  // An exporter drops the items of a request that is answered 408.
+  it('to be sent again, when its body does not arrive in time', async () => {
     await open({ headersTimeoutMs: 200, requestTimeoutMs: 200 });
     const answer = onlyAnswer(await exchange(door.port, `${head(token, 'Content-Length: 100')}\n`));
-    expect([answer.status, answer.headers['content-type']]).toEqual([408, 'application/x-protobuf']);
-    expect(answer.headers).toMatchObject({ connection: 'close', 'x-request-id': expect.any(String) });
+    expect([answer.status, answer.headers['content-type']]).toEqual([503, 'application/x-protobuf']);
+    expect(answer.headers).toMatchObject({
+      ...{ connection: 'close', 'x-request-id': expect.any(String), 'retry-after': '1' },
+    });
     expect(answer.body).toContain('the body did not arrive in time: the limit is 0.2 s');
     expect(answer.body).not.toContain('malformed');
-    await expectOnce(408, doorAppId);
+    await expectOnce(503, doorAppId);
   });
 
-  it('when its body stalls', async () => {
+  it('to be sent again, when its body stalls', async () => {
     await open({ stallTimeoutMs: 200 });
     const answer = onlyAnswer(await exchange(door.port, `${head(token, 'Content-Length: 100')}\n`));
-    expect([answer.status, answer.headers['content-type']]).toEqual([408, 'application/x-protobuf']);
+    expect([answer.status, answer.headers['content-type']]).toEqual([503, 'application/x-protobuf']);
+    expect(answer.headers['retry-after']).toBe('1');
     expect(answer.body).toContain('no byte arrived for 0.2 s');
-    await expectOnce(408, doorAppId);
+    await expectOnce(503, doorAppId);
   });
 
   it('when a chunk of its body is malformed', async () => {
@@ -115,7 +119,7 @@ describe('a request whose head was read is refused once, in its own encoding', (
     await open({ headersTimeoutMs: 200, requestTimeoutMs: 200 });
     const empty = head(token, 'Content-Length: 0');
     const text = await exchange(door.port, `${empty}${empty}${head(token, 'Content-Length: 100')}\n`);
-    expect(answersIn(text).map(({ status }) => status)).toEqual([200, 200, 408]);
+    expect(answersIn(text).map(({ status }) => status)).toEqual([200, 200, 503]);
     await close();
     expect(door.refused.map(({ reason }) => reason)).toEqual(['protocol_error']);
   });
@@ -173,6 +177,16 @@ describe('bytes that never become a request are answered in JSON', () => {
     expect(answer.body).toContain('the header fields are too large: the limit is 1000 bytes');
     await expectOnce(431, 0);
   });
+});
+
+it('an unknown method is named, with the method that the receiver takes', async () => {
+  await open();
+  const answer = onlyAnswer(await exchange(door.port, head('Content-Length: 0').replace('POST', 'FOO')));
+  expect(answer.status).toBe(400);
+  expect(answer.headers['date']).toBeDefined();
+  expect(Math.abs(Date.parse(answer.headers['date'] ?? '') - Date.now())).toBeLessThan(60_000);
+  expect(answer.body).toContain('a method that is not known here: send POST');
+  await expectOnce(400, 0);
 });
 
 // "Bad Request" named nothing, and the client behind the proxy is not at fault.

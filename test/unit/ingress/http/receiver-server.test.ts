@@ -44,7 +44,14 @@ const startRefusing = async (
   };
   const server = createReceiverServer(
     {
-      ...{ name: 'otlp', refuse, headers: {}, http2Remedy: '', defect: new Refused('internal') },
+      ...{
+        name: 'otlp',
+        refuse,
+        headers: {},
+        http2Remedy: '',
+        retries408: false,
+        defect: new Refused('internal'),
+      },
       routes: [{ paths: ['/v1/traces'], wrongMethod: '', handle, recorder }],
     },
     {

@@ -78,6 +78,15 @@ describe('CreateCustomTimeSeries', () => {
     expect(problemOf(reportRequestSchema, { mon_biz_id: 2 })?.detail).toBe('name: is required');
   });
 
+  it.each([2 ** 31, -(2 ** 31) - 1])(
+    'names the bounds of max_rate for %j, which is an integer',
+    (max_rate) => {
+      expect(reportRequestSchema.safeParse({ ...report, max_rate }).error?.issues).toMatchObject([
+        { path: ['max_rate'], message: 'must fit into 32 bits' },
+      ]);
+    },
+  );
+
   it.each([null, [], 'text', 7])('refuses %j as a body', (body) => {
     expect(problemOf(reportRequestSchema, body)).toMatchObject({ status: 422 });
   });

@@ -1,8 +1,11 @@
 import { writeFile } from 'node:fs/promises';
+import { createServer as createPlainServer } from 'node:http';
+import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createClient } from '../../../../src/metadata/refresh/node-management-client.ts';
 import { startNodeManagement } from '../../../support/metadata/node-management.ts';
+import { makeAuthority, makeCertificate } from '../../../support/stack/certificates.ts';
 import { tempFolder } from '../../../support/stack/temp-folder.ts';
 
 const token = 'supersecrettoken123';
@@ -52,6 +55,25 @@ describe('a token of node management', () => {
       code: 'node_management_unavailable',
       message: 'info: "Bearer *" is wrong, no *',
     });
+  });
+});
+
+// Node's own words name an option that a container does not have.
+it.each([
+  ['of an unknown authority', 'https', 'in NODE_EXTRA_CA_CERTS, and restart the process'],
+  ['without TLS', 'http', 'so begin the address with http://'],
+])('a server %s is unavailable, with the remedy', async (_, scheme, remedy) => {
+  const folder = await tempFolder();
+  const { cert, key } = makeCertificate(folder, 'server', makeAuthority(folder, 'authority'));
+  const server = scheme === 'https' ? createServer({ cert, key }) : createPlainServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  await expect(clientOf(`https://127.0.0.1:${port}`)('info', {})).rejects.toMatchObject({
+    kind: 'transient',
+    code: 'node_management_unavailable',
+    message: expect.stringMatching(new RegExp(`^(?!.*system-ca).*${remedy}`)),
   });
 });
 

@@ -569,6 +569,26 @@ describe('columns that no row of a block has set', () => {
 });
 
 describe('JSON of data points', () => {
+  // The JSON mapping of proto3 takes them, with quotes as without.
+  it('has integers in any notation, in quotes too', () => {
+    const time = { timeUnixNano: nanosAt(-1) };
+    const body = metricsOf(
+      { name: 'a', gauge: { dataPoints: [{ ...time, asInt: '-1e2', flags: '0.0' }] } },
+      {
+        name: 'b',
+        histogram: {
+          dataPoints: [{ ...time, count: '3.0', bucketCounts: ['1E0', '2'], explicitBounds: [5] }],
+        },
+      },
+    );
+    expect(rowsOfMetrics(encodeMetricsOfJson(body))).toMatchObject([
+      { Value: -100, ValueInt: -100n },
+      { Count: 3n, BucketCounts: [1n, 2n] },
+    ]);
+    const times = [{ timeUnixNano: '1e18', asInt: '1' }];
+    expect(encodeMetricsOfJson(metricsOf({ name: 'a', gauge: { dataPoints: times } })).accepted).toBe(0);
+  });
+
   it.each([
     ['data_point_not_object', 17, ''],
     ['data_point_field_invalid', { ...goodPoint, asDouble: true }, 'asDouble'],

@@ -80,6 +80,13 @@ describe('the scan of a push body', () => {
     );
   });
 
+  it('names the type of a data_id as JSON has it, null too', () => {
+    const kinds = ['null', '{}', '"x"', 'true', '1.5'].map(
+      (value) => seenOf(Buffer.from(`{"data_id":${value}}`)).dataId?.kind,
+    );
+    expect(kinds).toEqual(['null', 'object', 'string', 'boolean', 'number']);
+  });
+
   it('finds the pair that JSON.parse finds: of each name the last value', () => {
     always(
       fc.property(bodies, (body) => {
