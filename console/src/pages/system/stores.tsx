@@ -45,8 +45,8 @@ const Troubled = ({ of }: { of: readonly Instance[] }) => {
         <>
           <h3>Suspended tables</h3>
           <p>
-            Written rows are kept and invisible. Free disk space if it is full; then, in QuestDB:{' '}
-            <code>ALTER TABLE … RESUME WAL</code>.
+            Written rows are kept and invisible. Free disk space if it is full, raise <code>nofile</code> if
+            there is no open file left; then, in QuestDB: <code>ALTER TABLE … RESUME WAL</code>.
           </p>
           <Table
             caption="Suspended tables"
