@@ -1,4 +1,4 @@
-import { nowSeconds } from '../api/clock.ts';
+import { nowSeconds, type Period } from '../api/clock.ts';
 import { setQuery, useAddress } from '../shell/router.ts';
 import { Select } from './filters.tsx';
 import { timeText, useUtc } from './format.tsx';
@@ -12,10 +12,9 @@ const presets = new Map([
   ['30d', 2_592_000],
 ]);
 
-/** A span of time in Unix seconds; `until` undefined is now. */
-export type TimeRange = {
-  readonly since: number;
-  readonly until: number | undefined;
+export type TimeRange = Period & {
+  /** The period at the moment of the call: one that ends now moves on behind a page that is not drawn again. */
+  readonly current: () => Period;
   /** Changes when the reader chooses another range, and not as time passes. */
   readonly key: string;
 };
@@ -31,11 +30,12 @@ export const useTimeRange = (fallback = '1h'): TimeRange => {
   const { query } = useAddress();
   const since = secondsOf(query.get('since'));
   const until = secondsOf(query.get('until'));
-  if (since !== undefined) return { since, until, key: `${since}-${until ?? ''}` };
+  const rangeOf = (key: string, current: () => Period): TimeRange => ({ ...current(), key, current });
+  if (since !== undefined) return rangeOf(`${since}-${until ?? ''}`, () => ({ since, until }));
   const preset = query.get('range') ?? fallback;
-  if (preset === anyTime) return { since: 0, until: undefined, key: anyTime };
+  if (preset === anyTime) return rangeOf(anyTime, () => ({ since: 0, until: undefined }));
   const seconds = presets.get(preset) ?? presets.get(fallback) ?? 3600;
-  return { since: nowSeconds() - seconds, until: undefined, key: preset };
+  return rangeOf(preset, () => ({ since: nowSeconds() - seconds, until: undefined }));
 };
 
 const own = ['own', 'from … to …'] as const;

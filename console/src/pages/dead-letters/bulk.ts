@@ -1,3 +1,4 @@
+import type { Period } from '../../api/clock.ts';
 import { hasLists } from '../../api/event.ts';
 import type { components } from '../../api/schema.d.ts';
 import { counted } from '../../parts/figures.ts';
@@ -27,11 +28,14 @@ export type Done = components['schemas']['DeadLettersDone'];
 /** What a dry run and its act are about: the same object for both. */
 export type Target = Filter & { readonly sequences?: number[]; readonly all?: true };
 
+/** The times of a filter. */
+export const timesOf = ({ since, until }: Period): Pick<Filter, 'since' | 'until'> => ({
+  ...(since === 0 ? {} : { since }),
+  ...(until === undefined ? {} : { until }),
+});
+
 /** The filter in an address; undefined where it cannot be read, so that no act takes it for "all". */
-export const filterOf = (
-  query: URLSearchParams,
-  range: { readonly since: number; readonly until: number | undefined },
-): Filter | undefined => {
+export const filterOf = (query: URLSearchParams, range: Period): Filter | undefined => {
   const owner = ownerQuery(query.get('owner') ?? '');
   const name = query.get('pipeline') ?? '';
   const pipeline = pipelines.find((each) => each === name);
@@ -43,8 +47,7 @@ export const filterOf = (
     ...owner,
     ...(reason === '' ? {} : { reason }),
     ...(table === '' ? {} : { table }),
-    ...(range.since === 0 ? {} : { since: range.since }),
-    ...(range.until === undefined ? {} : { until: range.until }),
+    ...timesOf(range),
   };
 };
 

@@ -15,7 +15,16 @@ import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
-import { type Act, type Filter, filterOf, pickedOf, pipelines, type Target, targetOf } from './bulk.ts';
+import {
+  type Act,
+  type Filter,
+  filterOf,
+  pickedOf,
+  pipelines,
+  type Target,
+  targetOf,
+  timesOf,
+} from './bulk.ts';
 import { Consumers } from './consumers.tsx';
 import { Content, type Listed } from './content.tsx';
 import { Letter, OrphanBadge } from './letter.tsx';
@@ -97,10 +106,10 @@ const Previews = ({ sequences }: { sequences: readonly number[] }) => {
   );
 };
 
-type ActsProps = { filter: Filter; listed: readonly Listed[]; onDone: () => void };
+type ActsProps = { filter: Filter; current: () => Filter; listed: readonly Listed[]; onDone: () => void };
 
 /** What can be done with the selected ones, or with all that match. */
-const Acts = ({ filter, listed, onDone }: ActsProps) => {
+const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
   const [text, setPick] = useQueryState('pick');
   const [preview, setPreview] = useQueryState('preview');
   const [act, setAct] = useState<{ act: Act; target: Target; what: string }>();
@@ -118,7 +127,7 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
   const count = picked.length;
   const all = `all dead letters${Object.keys(filter).length === 0 ? '' : ' that match the filter'}`;
   const what = count === 0 ? all : counted(count, 'selected dead letter');
-  const begin = (next: Act): void => setAct({ act: next, target: targetOf(filter, picked), what });
+  const begin = (next: Act): void => setAct({ act: next, target: targetOf(current(), picked), what });
   const close = (hasActed: boolean): void => {
     setAct(undefined);
     if (!hasActed) return;
@@ -157,16 +166,16 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
 
 const Found = ({ filter }: { filter: Filter }) => {
   const [cursor] = useQueryState('cursor');
-  const { key } = useTimeRange(anyTime);
+  const range = useTimeRange(anyTime);
   const { since: _, until: __, ...rest } = filter;
-  const query = { ...filter, cursor, limit: 100 };
-  const loaded = useLoad(JSON.stringify([rest, key, cursor]), (signal) =>
-    get('/api/v1/dead-letters', { query, signal }),
+  const current = (): Filter => ({ ...rest, ...timesOf(range.current()) });
+  const loaded = useLoad(JSON.stringify([rest, range.key, cursor]), (signal) =>
+    get('/api/v1/dead-letters', { query: { ...current(), cursor, limit: 100 }, signal }),
   );
   return (
     <Listing
       of={loaded}
-      above={(items) => <Acts filter={filter} listed={items} onDone={loaded.reload} />}
+      above={(items) => <Acts {...{ filter, current }} listed={items} onDone={loaded.reload} />}
       caption="Dead letters, newest first"
       columns={columns}
       keyOf={({ sequence }) => sequence}
