@@ -1,6 +1,6 @@
 import { nowSeconds, type Period } from '../api/clock.ts';
 import { setQuery, useAddress } from '../shell/router.ts';
-import { Select } from './filters.tsx';
+import { restarted, Select } from './filters.tsx';
 import { timeText, useUtc } from './format.tsx';
 
 const presets = new Map([
@@ -39,12 +39,11 @@ export const useTimeRange = (fallback = '1h'): TimeRange => {
 };
 
 const own = ['own', 'from … to …'] as const;
-const restarted = { range: undefined, cursor: undefined };
 
 /** Writes a range into the address, for instance of a chart that was zoomed. */
 export const setTimeRange = (since: number, until: number): void =>
   setQuery(
-    { since: String(Math.floor(since)), until: String(Math.ceil(until)), ...restarted },
+    { since: String(Math.floor(since)), until: String(Math.ceil(until)), range: undefined, ...restarted },
     { replace: false },
   );
 
@@ -66,7 +65,7 @@ const Moment = ({ label, name, value }: { label: string; name: 'since' | 'until'
         onChange={({ currentTarget }) => {
           const seconds = inputSeconds(currentTarget.value, utc);
           // While a year is typed it is one of the first centuries.
-          if (seconds >= 0) setQuery({ [name]: String(seconds), cursor: undefined });
+          if (seconds >= 0) setQuery({ [name]: String(seconds), ...restarted });
         }}
       />
     </label>

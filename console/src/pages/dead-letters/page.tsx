@@ -11,7 +11,7 @@ import { OwnerLink } from '../../parts/owners.tsx';
 import { Await, Badge, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { href, useAddress, useQueryState } from '../../shell/router.ts';
+import { href, isTooLong, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
@@ -112,7 +112,7 @@ type ActsProps = { filter: Filter; current: () => Filter; listed: readonly Liste
 const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
   const [text, setPick] = useQueryState('pick');
   const [preview, setPreview] = useQueryState('preview');
-  const [act, setAct] = useState<{ act: Act; target: Target; what: string }>();
+  const [act, setAct] = useState<{ act: Act; target: Target; what: string; unseen: readonly number[] }>();
   const mayRedrive = useAllows('editor');
   const mayPurge = useAllows('admin');
   const picked = pickedOf(text);
@@ -127,7 +127,11 @@ const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
   const count = picked.length;
   const all = `all dead letters${Object.keys(filter).length === 0 ? '' : ' that match the filter'}`;
   const what = count === 0 ? all : counted(count, 'selected dead letter');
-  const begin = (next: Act): void => setAct({ act: next, target: targetOf(current(), picked), what });
+  const here = listed.map(({ sequence }) => sequence);
+  const unseen = picked.filter((each) => !here.includes(each));
+  const begin = (next: Act): void => setAct({ act: next, target: targetOf(current(), picked), what, unseen });
+  const withPage = [...new Set([...picked, ...here])].join(',');
+  const isFull = isTooLong({ pick: withPage });
   const close = (hasActed: boolean): void => {
     setAct(undefined);
     if (!hasActed) return;
@@ -153,8 +157,8 @@ const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
             Purge …
           </Button>
         )}
-        <Button onClick={() => setPick(listed.map(({ sequence }) => sequence).join(','))}>
-          Select this page
+        <Button disabled={isFull} onClick={() => setPick(withPage)}>
+          Select this page{isFull && ' (too long for a link)'}
         </Button>
         {count > 0 && <Button onClick={() => setPick('')}>Select none</Button>}
       </fieldset>
