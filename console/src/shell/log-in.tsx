@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { hooks } from '../api/client.ts';
 import { useAct } from '../api/use.ts';
 import { ActDialog } from '../parts/dialog.tsx';
@@ -72,22 +72,34 @@ export const LogIn = () => {
   );
 };
 
+/** Asks for the token again, once for all acts that wait for it. */
 export const StepUp = () => {
-  const [answer, setAnswer] = useState<(given: boolean) => void>();
+  const [isAsked, setIsAsked] = useState(false);
   const [token, setToken] = useState('');
+  const waiting = useRef<PromiseWithResolvers<boolean>>(undefined);
   const close = (given: boolean): void => {
-    answer?.(given);
+    waiting.current?.resolve(given);
+    waiting.current = undefined;
     setToken('');
-    setAnswer(undefined);
+    setIsAsked(false);
   };
   const act = async (): Promise<void> => {
     await stepUp(token.trim());
     close(true);
   };
   useEffect(() => {
-    hooks.stepUp = () => new Promise((resolve) => setAnswer(() => resolve));
+    hooks.stepUp = () => {
+      waiting.current ??= Promise.withResolvers();
+      setIsAsked(true);
+      return waiting.current.promise;
+    };
+    // No dialog gives an answer any more, as when the session has ended.
+    return () => {
+      hooks.stepUp = async () => false;
+      waiting.current?.resolve(false);
+    };
   }, []);
-  if (answer === undefined) return null;
+  if (!isAsked) return null;
   return (
     <ActDialog title="The token again" verb="Continue" act={act} onClose={() => close(false)}>
       {(error) => (
