@@ -66,22 +66,16 @@ export const RunningActs = () => {
   );
 };
 
-const unseenMax = 20;
-const unseenText = (unseen: readonly number[]): string =>
-  `${unseen.length} of them ${unseen.length === 1 ? 'is' : 'are'} not on this page: ${unseen.slice(0, unseenMax).join(', ')}${unseen.length > unseenMax ? ' …' : ''}.`;
-
 type Props = {
   readonly act: Act;
   readonly target: Target;
   /** In words: `the 3 selected dead letters`. */
   readonly what: string;
-  /** Those of them that the page behind the dialog does not show. */
-  readonly unseen?: readonly number[];
   readonly onClose: (hasActed: boolean) => void;
 };
 
 /** A dry run first, in the words of the CLI; then the act itself, with its progress and what failed. */
-export const ActDialog = ({ act, target, what, unseen = [], onClose }: Props) => {
+export const ActDialog = ({ act, target, what, onClose }: Props) => {
   const [wouldDo, setWouldDo] = useState<Done>();
   const [did, setDid] = useState<Done>();
   const isOpen = useRef(true);
@@ -109,7 +103,6 @@ export const ActDialog = ({ act, target, what, unseen = [], onClose }: Props) =>
   return (
     <Dialog title={`${verb} ${what}`} onClose={() => onClose(hasActed)}>
       <p>{effects[act]}</p>
-      {unseen.length > 0 && <p>{unseenText(unseen)}</p>}
       {dryRun.isRunning && <Loading what="Dry run" />}
       {wouldDo !== undefined && did === undefined && (
         <>

@@ -28,12 +28,6 @@ export type Done = components['schemas']['DeadLettersDone'];
 /** What a dry run and its act are about: the same object for both. */
 export type Target = Filter & { readonly sequences?: number[]; readonly all?: true };
 
-/** The times of a filter. */
-export const timesOf = ({ since, until }: Period): Pick<Filter, 'since' | 'until'> => ({
-  ...(since === 0 ? {} : { since }),
-  ...(until === undefined ? {} : { until }),
-});
-
 /** The filter in an address; undefined where it cannot be read, so that no act takes it for "all". */
 export const filterOf = (query: URLSearchParams, range: Period): Filter | undefined => {
   const owner = ownerQuery(query.get('owner') ?? '');
@@ -47,7 +41,8 @@ export const filterOf = (query: URLSearchParams, range: Period): Filter | undefi
     ...owner,
     ...(reason === '' ? {} : { reason }),
     ...(table === '' ? {} : { table }),
-    ...timesOf(range),
+    ...(range.since === 0 ? {} : { since: range.since }),
+    ...(range.until === undefined ? {} : { until: range.until }),
   };
 };
 

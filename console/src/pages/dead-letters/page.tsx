@@ -6,7 +6,7 @@ import { Button } from '../../parts/button.tsx';
 import { column, number, text, time } from '../../parts/columns.tsx';
 import { counted } from '../../parts/figures.ts';
 import { Choice, OwnerFilter, TextFilter } from '../../parts/filters.tsx';
-import { Listing } from '../../parts/listing.tsx';
+import { Listing, useFirstMatches } from '../../parts/listing.tsx';
 import { OwnerLink } from '../../parts/owners.tsx';
 import { Await, Badge, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table.tsx';
@@ -15,16 +15,7 @@ import { href, isTooLong, useAddress, useQueryState } from '../../shell/router.t
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
-import {
-  type Act,
-  type Filter,
-  filterOf,
-  pickedOf,
-  pipelines,
-  type Target,
-  targetOf,
-  timesOf,
-} from './bulk.ts';
+import { type Act, type Filter, filterOf, pickedOf, pipelines, type Target, targetOf } from './bulk.ts';
 import { Consumers } from './consumers.tsx';
 import { Content, type Listed } from './content.tsx';
 import { Letter, OrphanBadge } from './letter.tsx';
@@ -112,7 +103,7 @@ type ActsProps = { filter: Filter; current: () => Filter; listed: readonly Liste
 const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
   const [text, setPick] = useQueryState('pick');
   const [preview, setPreview] = useQueryState('preview');
-  const [act, setAct] = useState<{ act: Act; target: Target; what: string; unseen: readonly number[] }>();
+  const [act, setAct] = useState<{ act: Act; target: Target; what: string }>();
   const mayRedrive = useAllows('editor');
   const mayPurge = useAllows('admin');
   const picked = pickedOf(text);
@@ -123,15 +114,13 @@ const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
         <Button onClick={() => setPick('')}>Select none</Button>
       </Unreadable>
     );
-  if (listed.length === 0) return null;
   const count = picked.length;
   const all = `all dead letters${Object.keys(filter).length === 0 ? '' : ' that match the filter'}`;
-  const what = count === 0 ? all : counted(count, 'selected dead letter');
-  const here = listed.map(({ sequence }) => sequence);
-  const unseen = picked.filter((each) => !here.includes(each));
-  const begin = (next: Act): void => setAct({ act: next, target: targetOf(current(), picked), what, unseen });
-  const withPage = [...new Set([...picked, ...here])].join(',');
-  const isFull = isTooLong({ pick: withPage });
+  const unseen = picked.filter((each) => !listed.some(({ sequence }) => sequence === each));
+  const away = unseen.length === 0 ? '' : `, ${unseen.length} of them not on this page: ${unseen.join(', ')}`;
+  const what = count === 0 ? all : `${counted(count, 'selected dead letter')}${away}`;
+  const begin = (next: Act): void => setAct({ act: next, target: targetOf(current(), picked), what });
+  const withPage = [...new Set([...picked, ...listed.map(({ sequence }) => sequence)])].join(',');
   const close = (hasActed: boolean): void => {
     setAct(undefined);
     if (!hasActed) return;
@@ -157,8 +146,8 @@ const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
             Purge …
           </Button>
         )}
-        <Button disabled={isFull} onClick={() => setPick(withPage)}>
-          Select this page{isFull && ' (too long for a link)'}
+        <Button disabled={isTooLong({ pick: withPage })} onClick={() => setPick(withPage)}>
+          Select this page
         </Button>
         {count > 0 && <Button onClick={() => setPick('')}>Select none</Button>}
       </fieldset>
@@ -169,17 +158,20 @@ const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
 };
 
 const Found = ({ filter }: { filter: Filter }) => {
-  const [cursor] = useQueryState('cursor');
+  const { query } = useAddress();
+  const cursor = query.get('cursor') ?? '';
   const range = useTimeRange(anyTime);
   const { since: _, until: __, ...rest } = filter;
-  const current = (): Filter => ({ ...rest, ...timesOf(range.current()) });
-  const loaded = useLoad(JSON.stringify([rest, range.key, cursor]), (signal) =>
-    get('/api/v1/dead-letters', { query: { ...current(), cursor, limit: 100 }, signal }),
+  const current = (): Filter => filterOf(query, range.current()) ?? filter;
+  const loaded = useFirstMatches(JSON.stringify([rest, range.key]), cursor, (from, signal) =>
+    get('/api/v1/dead-letters', { query: { ...current(), cursor: from, limit: 100 }, signal }),
   );
   return (
     <Listing
       of={loaded}
-      above={(items) => <Acts {...{ filter, current }} listed={items} onDone={loaded.reload} />}
+      above={(listed, hasMore) =>
+        (listed.length > 0 || hasMore) && <Acts {...{ filter, current, listed }} onDone={loaded.reload} />
+      }
       caption="Dead letters, newest first"
       columns={columns}
       keyOf={({ sequence }) => sequence}
