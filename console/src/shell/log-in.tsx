@@ -11,7 +11,7 @@ const TokenField = (props: { value: string; onValue: (value: string) => void }) 
   <Input label="Admin token" type="password" autocomplete="off" spellcheck={false} required {...props} />
 );
 
-/** The page on which a session ended, in this tab. */
+/** The page that was there, or asked for, without a session, in this tab. */
 const backKey = 'tidemark.back';
 
 /** The code of a link stays out of the address and of the history as soon as it is read. */
@@ -34,8 +34,7 @@ export const LogIn = () => {
   useEffect(() => {
     document.title = 'Log in – Tidemark';
     // A link that is opened in this tab has another address.
-    if (why !== '' && currentPath() !== '/login')
-      sessionStorage.setItem(backKey, location.pathname + location.search);
+    if (currentPath() !== '/login') sessionStorage.setItem(backKey, location.pathname + location.search);
     const tryLink = (): void => {
       const code = takeCode();
       if (code !== '') void run({ code });
