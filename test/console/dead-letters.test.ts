@@ -185,6 +185,129 @@ describe('the page of dead letters', () => {
   });
 });
 
+type Answer = { items: object[]; next_cursor: string | null };
+
+const letter = (sequence: number) => ({
+  ...{
+    sequence,
+    at: 1_790_000_000,
+    reason: 'row_refused',
+    error: 'no',
+    data_id: null,
+    app_id: 7,
+    table: null,
+  },
+  ...{ uid: null, items: 1, redrives: 0, bytes: 10, orphan: null },
+});
+
+/** Lists dead letters that are none, by the cursors of their pages. */
+const serveLetters = (page: Page, answerOf: (cursor: string) => Answer | Promise<Answer>): Promise<unknown> =>
+  page.route('**/api/v1/dead-letters?*', async (route) => {
+    const cursor = new URL(route.request().url()).searchParams.get('cursor') ?? '';
+    await route.fulfill({ json: await answerOf(cursor) });
+  });
+
+/** Answers acts on them, and notes what they are on. */
+const notePurges = async (page: Page): Promise<{ since?: number; sequences?: number[] }[]> => {
+  const asked: { since?: number; sequences?: number[] }[] = [];
+  await page.route('**/api/v1/dead-letters/purge', (route) => {
+    asked.push(route.request().postDataJSON());
+    const json = { matched: 1, items: 1, done: 1, failed: [], next_cursor: null, first_cursor: null };
+    return route.fulfill({ json });
+  });
+  return asked;
+};
+
+describe('an act on several dead letters', () => {
+  it('of the last hour is on that hour, however long the page is open', async () => {
+    const page = await browser.page();
+    await page.clock.install();
+    await logInByLink(page);
+    // What else answers would say the real time.
+    await page.route('**/api/v1/**', (route) => route.abort());
+    await serveLetters(page, () => ({ items: [letter(20)], next_cursor: null }));
+    const asked = await notePurges(page);
+    await page.goto('/console/dead-letters?range=1h');
+    await page.getByRole('checkbox', { name: 'Select dead letter 20' }).waitFor();
+    const opened = await page.evaluate<number>('Date.now() / 1000');
+    await page.clock.fastForward('02:00:00');
+    await page.getByRole('button', { name: 'Purge …' }).click();
+    await dialogOf(page).getByText('would be purged').waitFor();
+    expect((asked[0]?.since ?? 0) - opened).toBeGreaterThan(3_500);
+  });
+
+  it('is on what was selected on all pages of one filter, and says what of it is not in view', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    await serveLetters(page, (cursor) =>
+      cursor === ''
+        ? { items: [letter(20), letter(19)], next_cursor: 'MTk' }
+        : { items: [letter(10)], next_cursor: null },
+    );
+    const asked = await notePurges(page);
+    await page.goto('/console/dead-letters');
+    const query = () => new URL(page.url()).searchParams;
+    const selectPage = page.getByRole('button', { name: 'Select this page' });
+    await selectPage.click();
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await page.getByRole('checkbox', { name: 'Select dead letter 10' }).waitFor();
+    await selectPage.click();
+    expect(query().get('pick')).toBe('20,19,10');
+    await page.getByRole('button', { name: 'Purge …' }).click();
+    await dialogOf(page)
+      .getByText('Purge 3 selected dead letters, 2 of them not on this page: 20, 19')
+      .waitFor();
+    expect(asked[0]?.sequences).toEqual([20, 19, 10]);
+    await page.keyboard.press('Escape');
+    await page.getByLabel('Pipeline').selectOption('traces');
+    await expect.poll(() => query().get('pick')).toBeNull();
+    await selectPage.click();
+    await expect.poll(() => query().get('pick')).toBe('20,19');
+    await page.getByLabel('Time').selectOption('24h');
+    await expect.poll(() => query().get('pick')).toBeNull();
+  });
+});
+
+describe('a filter whose dead letters are behind many others', () => {
+  const answers: Record<string, Answer> = {
+    '': { items: [], next_cursor: 'MjA' },
+    MjA: { items: [], next_cursor: 'MTA' },
+    MTA: { items: [letter(9)], next_cursor: null },
+  };
+
+  it('shows them without a press', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    await serveLetters(page, (cursor) => answers[cursor] ?? { items: [], next_cursor: null });
+    await page.goto('/console/dead-letters?reason=row_refused');
+    await page.getByRole('checkbox', { name: 'Select dead letter 9' }).waitFor();
+    await page.getByRole('button', { name: 'Purge …' }).waitFor();
+  });
+
+  it('says how far it has looked; a reader who cancels that can act on all that match', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    const held = Promise.withResolvers<void>();
+    await serveLetters(page, async (cursor) => {
+      if (cursor === 'MjA') await held.promise;
+      return answers[cursor] ?? { items: [], next_cursor: null };
+    });
+    const asked = await notePurges(page);
+    await page.goto('/console/dead-letters?reason=row_refused');
+    await page.getByText('Looked at 1 part of the list without a match', { exact: false }).waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    held.resolve();
+    await page.getByText('None among those that this page looked at: go to the next page.').waitFor();
+    await page.getByRole('button', { name: 'Purge …' }).click();
+    await dialogOf(page).getByText('would be purged').waitFor();
+    expect(asked[0]).toMatchObject({ reason: 'row_refused' });
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await page.getByRole('checkbox', { name: 'Select dead letter 9' }).waitFor();
+  });
+});
+
 describe('the time of a list', () => {
   it('begins at the first page when it is changed, and stays while a year is typed', async () => {
     const page = await browser.page();

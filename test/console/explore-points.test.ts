@@ -307,3 +307,24 @@ it('says that there are more sources than it offers', async () => {
   await page.goto('/console/points');
   await page.getByText('A search finds the others by name, id or business.', { exact: false }).waitFor();
 });
+
+it('a source of many is found by a part of its name', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  const report = (index: number) => ({
+    ...{ custom_report_id: index, mon_data_id: 1_500_001 + index, mon_biz_id: 2, state: 'active' },
+    name: index === 40 ? 'orders of the shop' : `report ${index}`,
+  });
+  const items = Array.from({ length: 60 }, (_, index) => report(index));
+  await page.route('**/api/v1/custom-reports?*', (route) =>
+    route.fulfill({ json: { items, next_cursor: null } }),
+  );
+  await page.route('**/api/v1/data-sources?*', (route) =>
+    route.fulfill({ json: { items: [], next_cursor: null } }),
+  );
+  await page.goto('/console/points');
+  const options = page.getByRole('combobox', { name: 'Source' }).getByRole('option');
+  await expect.poll(() => options.count()).toBe(61);
+  await page.getByLabel('Search').fill('shop');
+  await expect.poll(() => options.allTextContents()).toEqual(['choose …', '1500041 orders of the shop']);
+});

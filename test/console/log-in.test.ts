@@ -26,6 +26,17 @@ describe('the log-in page', () => {
     expect(await page.getByRole('alert').textContent()).toContain('the link was used');
   });
 
+  it('goes on at the page of an address that was opened without a session, by a link in the same tab', async () => {
+    const address = '/console/outcomes?range=6h';
+    const page = await browser.page();
+    await page.goto(address);
+    await page.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor();
+    const { url } = await cli.json(z.object({ url: z.string() }), 'console');
+    await page.goto(url);
+    await page.getByRole('heading', { level: 1, name: 'Outcomes' }).waitFor();
+    expect(page.url()).toBe(`${consoleStack().admin}${address}`);
+  });
+
   it('takes a token once by keyboard alone, and goes to the page of the address', async () => {
     const { token } = await issueToken('viewer');
     const page = await browser.page();

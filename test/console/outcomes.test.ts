@@ -155,9 +155,15 @@ it('owners are listed with what became of their items, and their CSV runs no for
   );
   await page.goto('/console/outcomes');
   const row = page.getByRole('row', { name: new RegExp(`data id ${report.id}`) });
-  await row.waitFor();
+  await row.getByText('an owner in the table').waitFor();
   expect(await row.getByRole('cell').allTextContents()).toEqual(
-    expect.arrayContaining([`data id ${report.id}`, '2', '1', '1', 'metrics_empty (1)']),
+    expect.arrayContaining([
+      `data id ${report.id} an owner in the table`,
+      '2',
+      '1',
+      '1',
+      'metrics_empty (1)',
+    ]),
   );
   await page.getByRole('columnheader', { name: 'Dropped' }).getByRole('button').click();
   await expect.poll(() => new URL(page.url()).searchParams.get('owners')).toBe('-dropped');
@@ -165,8 +171,9 @@ it('owners are listed with what became of their items, and their CSV runs no for
   await expect.poll(() => new URL(page.url()).searchParams.get('owner')).toBe(String(report.id));
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('link', { name: 'CSV' }).click(),
+    page.getByRole('button', { name: 'CSV' }).click(),
   ]);
+  expect(download.suggestedFilename()).toMatch(/^outcomes-\d{4}-\d\d-\d\dT\d{4}Z\.csv$/);
   const csv = readFileSync(await download.path(), 'utf8').split('\r\n');
   expect(csv[0]).toBe('time,pipeline,data_id,app_id,kind,reason,requests,items');
   expect(csv.some((line) => line.endsWith(`,metrics,${report.id},0,dropped,metrics_empty,,1`))).toBe(true);
@@ -266,4 +273,55 @@ it('says beside the stored items that their rows were purged since, on Outcomes 
     .getByRole('alert')
     .getByText(`nothing is stored of data id ${report.id}: its rows were purged`)
     .waitFor();
+});
+
+const nothing = {
+  ...{ since: 0, until: 0, not_known_since: null, not_known: [], items: [], truncated: false },
+  ...{ removed: [], buckets: [], in_flight: [] },
+};
+
+// Its beginning was that of the moment at which the page was opened: after ten hours the API refused it.
+it('the last hour is an hour however long the page is open, also in its CSV', async () => {
+  const page = await browser.page();
+  await page.clock.install();
+  await logInByLink(page);
+  const asked: URLSearchParams[] = [];
+  // What else answers would say the real time.
+  await page.route('**/api/v1/**', (route) => route.abort());
+  await page.route('**/api/v1/outcomes?*', (route) => {
+    asked.push(new URL(route.request().url()).searchParams);
+    return route.fulfill({ json: nothing });
+  });
+  await page.goto('/console/outcomes');
+  await page.getByText('No owner has items or refused requests in this time.').waitFor();
+  const opened = asked.splice(0).map((query) => Number(query.get('since')));
+  const isLater = (query: URLSearchParams | undefined): boolean =>
+    Number(query?.get('since')) - Math.max(...opened) >= 36_000;
+  await page.clock.fastForward('10:00:00');
+  await expect.poll(() => asked.length).toBe(2);
+  expect(asked.map(isLater)).toEqual([true, true]);
+  await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'CSV', exact: true }).click(),
+  ]);
+  expect(asked.filter((query) => query.get('format') === 'csv').map(isLater)).toEqual([true]);
+});
+
+it('a CSV that is refused says why, and can be asked for again', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.route('**/api/v1/outcomes?*format=csv*', (route) =>
+    route.fulfill({
+      ...{ status: 422, contentType: 'application/problem+json' },
+      body: JSON.stringify({ code: 'invalid_value', detail: 'the limit of CSV is 10000' }),
+    }),
+  );
+  await page.goto('/console/outcomes');
+  const csv = page.getByRole('button', { name: 'CSV', exact: true });
+  await csv.click();
+  await page.getByRole('alert').getByText('the limit of CSV is 10000').waitFor();
+  await page.unroute('**/api/v1/outcomes?*format=csv*');
+  const [download] = await Promise.all([page.waitForEvent('download'), csv.click()]);
+  expect(readFileSync(await download.path(), 'utf8')).toMatch(/^time,pipeline,/);
+  expect(await page.getByRole('alert').count()).toBe(0);
 });

@@ -19,6 +19,19 @@ const listed = async (page: Page): Promise<Entry[]> => {
   );
 };
 
+it('keys of pages work after a tick of a checkbox, and are letters in a field for text', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.getByLabel('UTC').click();
+  await page.keyboard.press('g');
+  await page.keyboard.press('s');
+  await page.getByRole('heading', { level: 1, name: 'Sources' }).waitFor();
+  await page.getByLabel('Search').focus();
+  await page.keyboard.type('gd');
+  expect(await page.getByLabel('Search').inputValue()).toBe('gd');
+  expect(new URL(page.url()).pathname).toBe('/console/sources');
+});
+
 describe('every page', () => {
   it.each(['light', 'dark'] as const)(
     'has one h1 and no finding of axe in %s, wide and narrow',

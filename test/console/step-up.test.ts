@@ -81,6 +81,36 @@ describe('a dangerous act in an old session', () => {
     expect(await stateOf(id)).toMatchObject({ is_enable: true });
   });
 
+  it('waits with another one for the same token: given once, both go on', async () => {
+    const { id } = await newReport('revealed and rotated');
+    const { token } = await issueToken('admin');
+    const page = await browser.page();
+    await logInByLink(page, token);
+    await age(page);
+    const held = Promise.withResolvers<void>();
+    await page.route('**/reveal-token', async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.goto(`/console/sources/${id}`);
+    await page.getByRole('button', { name: 'Reveal' }).click();
+    await page.getByRole('button', { name: 'Rotate …' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate', exact: true }).click();
+    const again = page.getByRole('dialog', { name: 'The token again' });
+    await again.waitFor();
+    const refused = page.waitForResponse('**/reveal-token');
+    held.resolve();
+    expect((await refused).status()).toBe(403);
+    const acts = ['reveal', 'rotate'].map((act) =>
+      page.waitForResponse((answer) => answer.url().endsWith(`/${act}-token`) && answer.ok()),
+    );
+    await again.getByLabel('Admin token').fill(token);
+    await page.keyboard.press('Enter');
+    await Promise.all(acts);
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Hide' }).waitFor();
+  });
+
   it('needs no token of a session that is new', async () => {
     const { id } = await newReport('purged at once');
     const page = await browser.page();

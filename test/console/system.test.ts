@@ -40,6 +40,17 @@ describe('the page System', () => {
     },
   );
 
+  it('has the entries of a filter in its audit log without a press, also behind many others', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.route('**/api/v1/audit?*', (route) => {
+      const cursor = new URL(route.request().url()).searchParams.get('cursor');
+      return route.fulfill({ json: { items: [], next_cursor: cursor === '20' ? null : '20' } });
+    });
+    await page.goto('/console/system/audit?action=report.create');
+    await page.getByText('No entry matches', { exact: false }).waitFor();
+  });
+
   it('shows a viewer what there is, and nothing that changes it', async () => {
     const { token } = await issueToken('viewer');
     const page = await browser.page();

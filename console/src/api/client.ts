@@ -119,7 +119,7 @@ export const queryText = (query: object = {}): string => {
   return set.length === 0 ? '' : `?${new URLSearchParams(set.map(([name, value]) => [name, String(value)]))}`;
 };
 
-/** The address of an operation, for instance of a CSV: a link to it is an ordinary download. */
+/** The address of an operation, for instance of a CSV. */
 export const addressOf = <P extends PathOf<'get'>>(path: P, ...[input]: Rest<P, 'get'>): string => {
   const { path: values = {}, query } = partsOf(input);
   return filled(path, values) + queryText(query);

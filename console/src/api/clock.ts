@@ -1,5 +1,8 @@
 // Pages ask for periods and say ages by the clock of metadata: that of a browser may be hours off.
 
+/** A span of time in Unix seconds; `until` undefined is now. */
+export type Period = { readonly since: number; readonly until: number | undefined };
+
 /** Answers say the time in whole seconds, and travel: less than this is no difference of clocks. */
 const sameMs = 5_000;
 

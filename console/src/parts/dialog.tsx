@@ -22,8 +22,8 @@ export const Dialog = ({ title, onClose, isHeld = false, children }: DialogProps
       ref={element}
       aria-labelledby={id}
       closedby={isHeld ? 'none' : 'closerequest'}
-      // Where a browser does not know `closedby`, Escape has closed it all the same.
-      onClose={() => (isHeld ? element.current?.showModal() : onClose())}
+      // Where a browser does not know `closedby`, Escape has closed it all the same. One that the page has removed tells it later.
+      onClose={() => element.current !== null && (isHeld ? element.current.showModal() : onClose())}
     >
       <h2 id={id}>{title}</h2>
       {children}

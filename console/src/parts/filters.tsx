@@ -6,8 +6,11 @@ import { plainText } from './plain-text.ts';
 
 // Filters and pages of a list, kept in the address. A filter that changes goes back to the first page.
 
+/** What a list with another filter begins with: its first page, and no row selected that may be out of view. */
+export const restarted = { cursor: undefined, pick: undefined } as const;
+
 const change = (name: string, value: string): void =>
-  setQuery({ [name]: value === '' ? undefined : value, cursor: undefined }, { replace: false });
+  setQuery({ [name]: value === '' ? undefined : value, ...restarted }, { replace: false });
 
 type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never;
 

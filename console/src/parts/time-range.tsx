@@ -1,6 +1,6 @@
-import { nowSeconds } from '../api/clock.ts';
+import { nowSeconds, type Period } from '../api/clock.ts';
 import { setQuery, useAddress } from '../shell/router.ts';
-import { Select } from './filters.tsx';
+import { restarted, Select } from './filters.tsx';
 import { timeText, useUtc } from './format.tsx';
 
 const presets = new Map([
@@ -12,10 +12,9 @@ const presets = new Map([
   ['30d', 2_592_000],
 ]);
 
-/** A span of time in Unix seconds; `until` undefined is now. */
-export type TimeRange = {
-  readonly since: number;
-  readonly until: number | undefined;
+export type TimeRange = Period & {
+  /** The period at the moment of the call: one that ends now moves on behind a page that is not drawn again. */
+  readonly current: () => Period;
   /** Changes when the reader chooses another range, and not as time passes. */
   readonly key: string;
 };
@@ -31,20 +30,20 @@ export const useTimeRange = (fallback = '1h'): TimeRange => {
   const { query } = useAddress();
   const since = secondsOf(query.get('since'));
   const until = secondsOf(query.get('until'));
-  if (since !== undefined) return { since, until, key: `${since}-${until ?? ''}` };
+  const rangeOf = (key: string, current: () => Period): TimeRange => ({ ...current(), key, current });
+  if (since !== undefined) return rangeOf(`${since}-${until ?? ''}`, () => ({ since, until }));
   const preset = query.get('range') ?? fallback;
-  if (preset === anyTime) return { since: 0, until: undefined, key: anyTime };
+  if (preset === anyTime) return rangeOf(anyTime, () => ({ since: 0, until: undefined }));
   const seconds = presets.get(preset) ?? presets.get(fallback) ?? 3600;
-  return { since: nowSeconds() - seconds, until: undefined, key: preset };
+  return rangeOf(preset, () => ({ since: nowSeconds() - seconds, until: undefined }));
 };
 
 const own = ['own', 'from … to …'] as const;
-const restarted = { range: undefined, cursor: undefined };
 
 /** Writes a range into the address, for instance of a chart that was zoomed. */
 export const setTimeRange = (since: number, until: number): void =>
   setQuery(
-    { since: String(Math.floor(since)), until: String(Math.ceil(until)), ...restarted },
+    { since: String(Math.floor(since)), until: String(Math.ceil(until)), range: undefined, ...restarted },
     { replace: false },
   );
 
@@ -66,7 +65,7 @@ const Moment = ({ label, name, value }: { label: string; name: 'since' | 'until'
         onChange={({ currentTarget }) => {
           const seconds = inputSeconds(currentTarget.value, utc);
           // While a year is typed it is one of the first centuries.
-          if (seconds >= 0) setQuery({ [name]: String(seconds), cursor: undefined });
+          if (seconds >= 0) setQuery({ [name]: String(seconds), ...restarted });
         }}
       />
     </label>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { hooks } from '../api/client.ts';
 import { useAct } from '../api/use.ts';
 import { ActDialog } from '../parts/dialog.tsx';
@@ -11,7 +11,7 @@ const TokenField = (props: { value: string; onValue: (value: string) => void }) 
   <Input label="Admin token" type="password" autocomplete="off" spellcheck={false} required {...props} />
 );
 
-/** The page on which a session ended, in this tab. */
+/** The page that was there, or asked for, without a session, in this tab. */
 const backKey = 'tidemark.back';
 
 /** The code of a link stays out of the address and of the history as soon as it is read. */
@@ -34,8 +34,7 @@ export const LogIn = () => {
   useEffect(() => {
     document.title = 'Log in – Tidemark';
     // A link that is opened in this tab has another address.
-    if (why !== '' && currentPath() !== '/login')
-      sessionStorage.setItem(backKey, location.pathname + location.search);
+    if (currentPath() !== '/login') sessionStorage.setItem(backKey, location.pathname + location.search);
     const tryLink = (): void => {
       const code = takeCode();
       if (code !== '') void run({ code });
@@ -72,22 +71,34 @@ export const LogIn = () => {
   );
 };
 
+/** Asks for the token again, once for all acts that wait for it. */
 export const StepUp = () => {
-  const [answer, setAnswer] = useState<(given: boolean) => void>();
+  const [isAsked, setIsAsked] = useState(false);
   const [token, setToken] = useState('');
+  const waiting = useRef<PromiseWithResolvers<boolean>>(undefined);
   const close = (given: boolean): void => {
-    answer?.(given);
+    waiting.current?.resolve(given);
+    waiting.current = undefined;
     setToken('');
-    setAnswer(undefined);
+    setIsAsked(false);
   };
   const act = async (): Promise<void> => {
     await stepUp(token.trim());
     close(true);
   };
   useEffect(() => {
-    hooks.stepUp = () => new Promise((resolve) => setAnswer(() => resolve));
+    hooks.stepUp = () => {
+      waiting.current ??= Promise.withResolvers();
+      setIsAsked(true);
+      return waiting.current.promise;
+    };
+    // No dialog gives an answer any more, as when the session has ended.
+    return () => {
+      hooks.stepUp = async () => false;
+      waiting.current?.resolve(false);
+    };
   }, []);
-  if (answer === undefined) return null;
+  if (!isAsked) return null;
   return (
     <ActDialog title="The token again" verb="Continue" act={act} onClose={() => close(false)}>
       {(error) => (

@@ -66,7 +66,7 @@ export const startRouter = (): void => {
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     const isPlain =
       event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-    if (link === null || !isPlain || link.target !== '' || link.hasAttribute('download')) return;
+    if (link === null || !isPlain || link.target !== '') return;
     if (link.origin !== location.origin || !link.pathname.startsWith(`${base}/`) || link.hash !== '') return;
     event.preventDefault();
     navigate(link.pathname + link.search);

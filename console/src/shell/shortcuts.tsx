@@ -10,7 +10,7 @@ const secondKeyMs = 5_000;
 
 const isTyping = ({ target }: KeyboardEvent): boolean =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  (target.isContentEditable || target.matches('textarea, select, input:not([type=checkbox])'));
 
 /** `g` and the letter of a page go there, `/` goes to the page's search field, `?` lists them. They can be switched off. */
 export const Shortcuts = () => {

@@ -32,22 +32,28 @@ describe('the hour of an owner', () => {
 
   it('has a count for each of sixty minutes, the newest last, and their sum', () => {
     const rows = [balance(now, 5), balance(now - 59 * 60, 7), balance(now, 3, { too_old: 1, other: 2 })];
-    const hour = hoursOf(rows, ({ data_id }) => data_id, until).get(1_500_001);
-    expect(hour?.received.sum).toBe(15);
-    expect(hour?.received.minutes).toHaveLength(60);
-    expect([hour?.received.minutes[0], hour?.received.minutes[59]]).toEqual([7, 8]);
-    expect(hour?.dropped).toMatchObject({ sum: 3 });
-    expect(hour?.dropped.minutes[59]).toBe(3);
+    const hour = hoursOf(rows, rows, ({ data_id }) => data_id, until).get(1_500_001);
+    expect(hour?.get('received')?.sum).toBe(15);
+    expect(hour?.get('received')?.minutes).toHaveLength(60);
+    expect([hour?.get('received')?.minutes[0], hour?.get('received')?.minutes[59]]).toEqual([7, 8]);
+    expect(hour?.get('dropped')).toMatchObject({ sum: 3 });
+    expect(hour?.get('dropped')?.minutes[59]).toBe(3);
   });
 
   it('has what is in no outcome', () => {
-    const hour = hoursOf([{ ...balance(now, 9), lost: 4, stuck: 2 }], () => 1, until).get(1);
-    expect(hour?.lost.sum).toBe(6);
+    const row = { ...balance(now, 9), lost: 4, stuck: 2, dead_lettered: 3, in_flight: 1 };
+    const hour = hoursOf([row], [], () => 1, until).get(1);
+    expect([hour?.get('lost')?.sum, hour?.get('dead_lettered')?.sum, hour?.get('in_flight')?.sum]).toEqual([
+      6, 3, 1,
+    ]);
+    expect(hour?.get('lost')?.minutes).toEqual([]);
   });
 
   it('has no place for a minute outside of it', () => {
-    const hour = hoursOf([balance(now - 60 * 60, 4), balance(now + 60, 4)], () => 1, until).get(1);
-    expect(hour?.received.minutes.every((count) => count === 0)).toBe(true);
+    const rows = [balance(now, 0), balance(now - 60 * 60, 4), balance(now + 60, 4)];
+    const hour = hoursOf(rows, rows, () => 1, until).get(1);
+    expect(hour?.get('received')?.minutes).toHaveLength(60);
+    expect(hour?.get('received')?.minutes.every((count) => count === 0)).toBe(true);
   });
 });
 

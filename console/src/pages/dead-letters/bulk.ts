@@ -1,3 +1,4 @@
+import type { Period } from '../../api/clock.ts';
 import { hasLists } from '../../api/event.ts';
 import type { components } from '../../api/schema.d.ts';
 import { counted } from '../../parts/figures.ts';
@@ -28,10 +29,7 @@ export type Done = components['schemas']['DeadLettersDone'];
 export type Target = Filter & { readonly sequences?: number[]; readonly all?: true };
 
 /** The filter in an address; undefined where it cannot be read, so that no act takes it for "all". */
-export const filterOf = (
-  query: URLSearchParams,
-  range: { readonly since: number; readonly until: number | undefined },
-): Filter | undefined => {
+export const filterOf = (query: URLSearchParams, range: Period): Filter | undefined => {
   const owner = ownerQuery(query.get('owner') ?? '');
   const name = query.get('pipeline') ?? '';
   const pipeline = pipelines.find((each) => each === name);

@@ -6,12 +6,12 @@ import { Button } from '../../parts/button.tsx';
 import { column, number, text, time } from '../../parts/columns.tsx';
 import { counted } from '../../parts/figures.ts';
 import { Choice, OwnerFilter, TextFilter } from '../../parts/filters.tsx';
-import { Listing } from '../../parts/listing.tsx';
+import { Listing, useFirstMatches } from '../../parts/listing.tsx';
 import { OwnerLink } from '../../parts/owners.tsx';
 import { Await, Badge, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { href, useAddress, useQueryState } from '../../shell/router.ts';
+import { href, isTooLong, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
@@ -97,10 +97,10 @@ const Previews = ({ sequences }: { sequences: readonly number[] }) => {
   );
 };
 
-type ActsProps = { filter: Filter; listed: readonly Listed[]; onDone: () => void };
+type ActsProps = { filter: Filter; current: () => Filter; listed: readonly Listed[]; onDone: () => void };
 
 /** What can be done with the selected ones, or with all that match. */
-const Acts = ({ filter, listed, onDone }: ActsProps) => {
+const Acts = ({ filter, current, listed, onDone }: ActsProps) => {
   const [text, setPick] = useQueryState('pick');
   const [preview, setPreview] = useQueryState('preview');
   const [act, setAct] = useState<{ act: Act; target: Target; what: string }>();
@@ -114,11 +114,13 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
         <Button onClick={() => setPick('')}>Select none</Button>
       </Unreadable>
     );
-  if (listed.length === 0) return null;
   const count = picked.length;
   const all = `all dead letters${Object.keys(filter).length === 0 ? '' : ' that match the filter'}`;
-  const what = count === 0 ? all : counted(count, 'selected dead letter');
-  const begin = (next: Act): void => setAct({ act: next, target: targetOf(filter, picked), what });
+  const unseen = picked.filter((each) => !listed.some(({ sequence }) => sequence === each));
+  const away = unseen.length === 0 ? '' : `, ${unseen.length} of them not on this page: ${unseen.join(', ')}`;
+  const what = count === 0 ? all : `${counted(count, 'selected dead letter')}${away}`;
+  const begin = (next: Act): void => setAct({ act: next, target: targetOf(current(), picked), what });
+  const withPage = [...new Set([...picked, ...listed.map(({ sequence }) => sequence)])].join(',');
   const close = (hasActed: boolean): void => {
     setAct(undefined);
     if (!hasActed) return;
@@ -144,7 +146,7 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
             Purge …
           </Button>
         )}
-        <Button onClick={() => setPick(listed.map(({ sequence }) => sequence).join(','))}>
+        <Button disabled={isTooLong({ pick: withPage })} onClick={() => setPick(withPage)}>
           Select this page
         </Button>
         {count > 0 && <Button onClick={() => setPick('')}>Select none</Button>}
@@ -156,17 +158,20 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
 };
 
 const Found = ({ filter }: { filter: Filter }) => {
-  const [cursor] = useQueryState('cursor');
-  const { key } = useTimeRange(anyTime);
+  const { query } = useAddress();
+  const cursor = query.get('cursor') ?? '';
+  const range = useTimeRange(anyTime);
   const { since: _, until: __, ...rest } = filter;
-  const query = { ...filter, cursor, limit: 100 };
-  const loaded = useLoad(JSON.stringify([rest, key, cursor]), (signal) =>
-    get('/api/v1/dead-letters', { query, signal }),
+  const current = (): Filter => filterOf(query, range.current()) ?? filter;
+  const loaded = useFirstMatches(JSON.stringify([rest, range.key]), cursor, (from, signal) =>
+    get('/api/v1/dead-letters', { query: { ...current(), cursor: from, limit: 100 }, signal }),
   );
   return (
     <Listing
       of={loaded}
-      above={(items) => <Acts filter={filter} listed={items} onDone={loaded.reload} />}
+      above={(listed, hasMore) =>
+        (listed.length > 0 || hasMore) && <Acts {...{ filter, current, listed }} onDone={loaded.reload} />
+      }
       caption="Dead letters, newest first"
       columns={columns}
       keyOf={({ sequence }) => sequence}

@@ -1,18 +1,22 @@
 import type { Answer } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
 import { Button } from '../../parts/button.tsx';
 import { number, text } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
 import { ownerName, ownerText } from '../../parts/owners.tsx';
 import { furtherTerms, itemsOf } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
+import { applications, sources } from '../owners/owner.ts';
 import { refusedOf, removedText } from './series.ts';
 
 type Outcomes = Answer<'/api/v1/outcomes'>;
 type Account = Outcomes['items'][number];
 type Owned = Pick<Account, 'pipeline' | 'data_id' | 'app_id'>;
 type Gone = ReadonlyMap<string, Outcomes['removed']>;
+type Names = ReadonlyMap<string, string>;
 
 const droppedOf = ({ dropped }: Account): number =>
   Object.values(dropped).reduce((sum, items) => sum + items, 0);
@@ -36,17 +40,27 @@ type OwnersProps = {
   onChoose: (owner: string, reason?: string) => void;
 };
 
+/** The names of owners as far as their lists go, by the text that stands for an owner. */
+const useNames = (): Names => {
+  const lists = [useLoad('sources', sources.list), useLoad('applications', applications.list)];
+  const named = lists.flatMap(({ data }, kind) => (data?.owners ?? []).map((owner) => ({ ...owner, kind })));
+  return new Map(named.map(({ id, name, kind }) => [kind === 0 ? String(id) : `app:${id}`, name]));
+};
+
 const keyOf = ({ pipeline, data_id: dataId, app_id: appId }: Owned) => `${pipeline} ${dataId} ${appId}`;
-const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column<Account>[] => [
+const columnsOf = ({ items, onChoose }: OwnersProps, gone: Gone, names: Names): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
     cell: (row) =>
       ownerText(row) === '' ? (
         <span class="quiet">none known</span>
       ) : (
-        <Button class="more" onClick={() => choose(ownerText(row))}>
-          {ownerName(ownerText(row))}
-        </Button>
+        <>
+          <Button class="more" onClick={() => onChoose(ownerText(row))}>
+            {ownerName(ownerText(row))}
+          </Button>{' '}
+          {names.has(ownerText(row)) && <Hostile text={names.get(ownerText(row)) ?? ''} max={40} />}
+        </>
       ),
   },
   text('Items', ({ pipeline }) => itemsOf(pipeline)),
@@ -62,7 +76,7 @@ const columnsOf = ({ items, onChoose: choose }: OwnersProps, gone: Gone): Column
       const [code, items] = topReason(row) ?? [];
       if (code === undefined) return '–';
       return (
-        <Button class="more" onClick={() => choose(ownerText(row), code)}>
+        <Button class="more" onClick={() => onChoose(ownerText(row), code)}>
           {code} ({numberText(items ?? 0)})
         </Button>
       );
@@ -89,7 +103,7 @@ export const Owners = (props: OwnersProps) => (
       rows={props.items}
       keyOf={keyOf}
       empty="No owner has items or refused requests in this time."
-      columns={columnsOf(props, Map.groupBy(props.removed, keyOf))}
+      columns={columnsOf(props, Map.groupBy(props.removed, keyOf), useNames())}
     />
   </>
 );

@@ -5,13 +5,14 @@ import { useLoad } from '../../api/use.ts';
 import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
 import { Button } from '../../parts/button.tsx';
+import { Download } from '../../parts/download.tsx';
 import { Choice, OwnerFilter } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { ownerName, ownerPath, ownerQuery } from '../../parts/owners.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
-import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
+import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
 import { Owners } from './owners.tsx';
@@ -23,6 +24,7 @@ import {
   daysMax,
   otherKey,
   reasonCounts,
+  type Step,
   sentenceOf,
   stepOf,
   stepSeconds,
@@ -33,14 +35,11 @@ const againMs = 30_000;
 /** The state of the page: all of it is in the address. */
 const useChosen = () => {
   const { query } = useAddress();
-  const range = useTimeRange();
-  const until = range.until ?? nowSeconds();
-  const owner = query.get('owner') ?? '';
   const at = Number(query.get('at') ?? '');
   return {
-    ...{ range, until, owner },
-    step: stepOf(range.since, until, query.get('by') ?? ''),
-    isTooLong: until - range.since > daysMax * stepSeconds.day,
+    range: useTimeRange(),
+    by: query.get('by') ?? '',
+    owner: query.get('owner') ?? '',
     which: pipelines.find((name) => name === query.get('items')) ?? ('' as const),
     isShare: query.get('show') === 'percent',
     reason: query.get('reason') ?? '',
@@ -49,12 +48,28 @@ const useChosen = () => {
 };
 
 type Chosen = ReturnType<typeof useChosen>;
+type Shown = Chosen & { readonly step: Step };
 
-const windowOf = ({ range, owner }: { range: TimeRange; owner: string }) => ({
-  since: range.since,
-  until: range.until,
-  ...ownerQuery(owner),
-});
+/** What is asked at this moment: a range that ends now moves on while the page is open. */
+const askedOf = ({ range, by, owner }: Chosen) => {
+  const { since, until } = range.current();
+  const end = until ?? nowSeconds();
+  return {
+    query: { since, until, ...ownerQuery(owner) },
+    step: stepOf(since, end, by),
+    isTooLong: end - since > daysMax * stepSeconds.day,
+  };
+};
+
+const csvOf = (choice: Chosen) => {
+  const { query, step, isTooLong } = askedOf(choice);
+  const end = new Date((query.until ?? nowSeconds()) * 1000).toISOString();
+  return [
+    addressOf('/api/v1/outcomes', { query: { ...query, by: isTooLong ? undefined : step, format: 'csv' } }),
+    // Not every file system takes a colon.
+    `outcomes-${end.slice(0, 16).replace(':', '')}Z.csv`,
+  ] as const;
+};
 
 const Controls = ({ choice }: { choice: Chosen }) => (
   <div class="row list-filters">
@@ -69,15 +84,7 @@ const Controls = ({ choice }: { choice: Chosen }) => (
     <Choice name="show" label="Show" any="count" options={['percent']} />
     <OwnerFilter />
     {ownerQuery(choice.owner) && (
-      <a
-        class="button"
-        download
-        href={addressOf('/api/v1/outcomes', {
-          query: { ...windowOf(choice), by: choice.isTooLong ? undefined : choice.step, format: 'csv' },
-        })}
-      >
-        {choice.which === '' ? 'CSV' : 'CSV of all items'}
-      </a>
+      <Download label={choice.which === '' ? 'CSV' : 'CSV of all items'} of={() => csvOf(choice)} />
     )}
   </div>
 );
@@ -95,7 +102,7 @@ const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: stri
   setQuery({ at: String(charts.times[index] ?? 0), reason: chosen?.split(' ').at(-1) }, { replace: false });
 };
 
-type ChartsProps = { charts: Charts; choice: Chosen; accounts: Parameters<typeof sentenceOf>[1] };
+type ChartsProps = { charts: Charts; choice: Shown; accounts: Parameters<typeof sentenceOf>[1] };
 const OutcomeCharts = ({ charts, choice, accounts }: ChartsProps) => {
   const size = stepSeconds[choice.step];
   const picked = choice.at === undefined ? -1 : charts.times.indexOf(choice.at);
@@ -134,7 +141,7 @@ const OutcomeCharts = ({ charts, choice, accounts }: ChartsProps) => {
 };
 
 /** The reasons of the time, or of the bar that was chosen; then what one of them means, with samples. */
-const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
+const Reasons = ({ charts, choice }: { charts: Charts; choice: Shown }) => {
   const { at, reason } = choice;
   const size = stepSeconds[choice.step];
   const sums = charts.sumsAt(at).filter(([key, items]) => key !== 'stored' && items > 0);
@@ -195,7 +202,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
               ...ownerQuery(choice.owner),
               reason,
               limit: 10,
-              since: at ?? choice.range.since,
+              since: at ?? choice.range.current().since,
               until: at === undefined ? choice.range.until : at + size,
             }}
           />
@@ -206,18 +213,18 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
 };
 
 const Found = ({ choice }: { choice: Chosen }) => {
-  const { range, step, isTooLong, owner, which } = choice;
-  const query = windowOf(choice);
+  const { range, by, owner, which } = choice;
   const loaded = useLoad(
-    `${range.key} ${step} ${owner}`,
+    `${range.key} ${by} ${owner}`,
     async (signal) => {
+      const { query, step, isTooLong } = askedOf(choice);
       const [grouped, owners] = await Promise.all([
         isTooLong
           ? undefined
           : get('/api/v1/outcomes', { query: { ...query, by: step, group: 'reason' }, signal }),
         get('/api/v1/outcomes', { query, signal }),
       ]);
-      return { grouped, owners };
+      return { grouped, owners, step, isTooLong };
     },
     range.until === undefined ? againMs : undefined,
   );
@@ -232,17 +239,18 @@ const Found = ({ choice }: { choice: Chosen }) => {
         </p>
       )}
       <Await of={loaded}>
-        {({ grouped, owners }) => {
+        {({ grouped, owners, step, isTooLong }) => {
           const items = owners.items.filter(({ pipeline }) => which === '' || pipeline === which);
           const charts = grouped && chartsOf(grouped.buckets, grouped.since, grouped.until, step, which);
+          const shown = { ...choice, step };
           return (
             <>
               {isTooLong && (
                 <Empty>The charts have room for {daysMax} days. Choose a shorter time to see them.</Empty>
               )}
               <NotKnown since={owners.not_known_since} />
-              {charts && <OutcomeCharts charts={charts} choice={choice} accounts={items} />}
-              {charts && <Reasons charts={charts} choice={choice} />}
+              {charts && <OutcomeCharts charts={charts} choice={shown} accounts={items} />}
+              {charts && <Reasons charts={charts} choice={shown} />}
               {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}
               <Owners
                 items={items}

@@ -1,5 +1,7 @@
+import { useRef } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
+import { announce } from '../../shell/announce.tsx';
 import { href, navigate } from '../../shell/router.ts';
 import type { Kind } from './owner.ts';
 import { keepToken } from './tokens.ts';
@@ -113,19 +115,24 @@ const createApplication = async ({ text, number, flag }: Filled): Promise<[numbe
   return [application.app_id, application.token];
 };
 
-/** Creates a report or an application, and goes to its set-up. */
+/** Creates a report or an application, and goes to its set-up unless the reader has left the form meanwhile. */
 export const CreateForm = ({ kind, onClose }: { kind: Kind; onClose: () => void }) => {
   const isSource = kind.noun === 'source';
+  const created = useRef<number>(undefined);
   return (
     <FormDialog
       title={isSource ? 'Create a report' : 'Create an application'}
       fields={isSource ? reportFields : applicationFields}
       verb="Create"
-      onClose={onClose}
+      onClose={() => {
+        onClose();
+        if (created.current !== undefined) navigate(href(`${kind.path}/${created.current}/set-up`));
+      }}
       act={async (filled) => {
         const [id, token] = await (isSource ? createReport(filled) : createApplication(filled));
         keepToken(kind.path, id, token);
-        navigate(href(`${kind.path}/${id}/set-up`));
+        created.current = id;
+        announce(`The ${isSource ? 'report' : 'application'} was created: ${id}`);
       }}
     >
       <p class="hint">

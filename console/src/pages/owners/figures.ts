@@ -52,40 +52,43 @@ export const mergedSources = (reports: readonly Report[], sources: readonly Sour
 
 type Balance = Answer<'/api/v1/outcomes'>['items'][number];
 
-const columns = ['received', 'stored', 'dropped', 'lost'] as const;
-/** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first; `lost`: or stuck, or unrecorded. */
-export type Hour = Readonly<Record<(typeof columns)[number], Counts>>;
-export type Counts = { sum: number; minutes: number[] };
+const terms = ['received', 'stored', 'dropped', 'dead_lettered', 'repeated', 'lost', 'in_flight'] as const;
+export type Term = (typeof terms)[number];
+/** A sum, and each minute's count, the oldest first; no minutes where they are not known. */
+export type Counts = { sum: number; readonly minutes: number[] };
+/** What became of the items of an owner in the last hour, by the terms of its account; `lost`: or stuck, or unrecorded. */
+export type Hour = ReadonlyMap<Term, Counts>;
 
 const minutesOfHour = 60;
 
-const sumOf = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((total, count) => total + count, 0);
+const termsOf = (row: Balance): Readonly<Record<Term, number>> => ({
+  ...row,
+  dropped: Object.values(row.dropped).reduce((total, count) => total + count, 0),
+  lost: row.lost + row.stuck + row.unrecorded,
+});
 
-/** The hour of each owner, from rows by minute. */
+/** The hour of each owner: its sums from `rows`, one or more of an owner, and its minutes from rows by minute. */
 export const hoursOf = (
   rows: readonly Balance[],
+  byMinute: readonly Balance[],
   idOf: (row: Balance) => number,
   until: number,
 ): ReadonlyMap<number, Hour> => {
   const hours = new Map<number, Hour>();
-  const first = Math.floor(until / 60) - minutesOfHour + 1;
-  const empty = () => ({ sum: 0, minutes: new Array<number>(minutesOfHour).fill(0) });
   for (const row of rows) {
-    const hour = hours.get(idOf(row)) ?? {
-      received: empty(),
-      stored: empty(),
-      dropped: empty(),
-      lost: empty(),
-    };
+    const hour = hours.get(idOf(row)) ?? new Map(terms.map((term) => [term, { sum: 0, minutes: [] }]));
     hours.set(idOf(row), hour);
+    const values = termsOf(row);
+    for (const [term, counts] of hour) counts.sum += values[term];
+  }
+  const first = Math.floor(until / 60) - minutesOfHour + 1;
+  for (const row of byMinute) {
     const at = Math.floor((row.minute ?? 0) / 60) - first;
-    const lost = row.lost + row.stuck + row.unrecorded;
-    const counts = { ...row, dropped: sumOf(row.dropped), lost };
-    for (const name of columns) {
-      hour[name].sum += counts[name];
-      if (at >= 0 && at < minutesOfHour)
-        hour[name].minutes[at] = (hour[name].minutes[at] ?? 0) + counts[name];
+    if (at < 0 || at >= minutesOfHour) continue;
+    const values = termsOf(row);
+    for (const [term, { minutes }] of hours.get(idOf(row)) ?? []) {
+      if (minutes.length === 0) minutes.push(...new Array<number>(minutesOfHour).fill(0));
+      minutes[at] = (minutes[at] ?? 0) + values[term];
     }
   }
   return hours;

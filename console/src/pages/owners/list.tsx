@@ -14,12 +14,10 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { CreateForm } from './create.tsx';
-import { type Counts, type Hour, hoursOf, isFound } from './figures.ts';
+import { type Counts, type Hour, hoursOf, isFound, type Term } from './figures.ts';
 import { itemsOfKind, type Kind, type Owner, toneOfState } from './owner.ts';
 import { useOwners } from './search.ts';
 
-/** The API gives no more rows; with more owners than that there are no counts by minute. */
-const rowsMax = 10_000;
 const daysOfUsage = 30;
 
 const stateChoices = new Map<string, (owner: Owner) => boolean>([
@@ -39,21 +37,29 @@ const Seen = ({ at, isKnown }: { at: number | undefined; isKnown: boolean }) => 
 
 const Count = ({ hour, isKnown, title }: { hour: Counts | undefined; isKnown: boolean; title: string }) => (
   <span class="with-spark">
-    {hour !== undefined && hour.sum > 0 && (
+    {hour !== undefined && hour.sum > 0 && hour.minutes.length > 0 && (
       <Sparkline values={hour.minutes} label={`${title} by minute`} width={72} />
     )}
     {isKnown ? numberText(hour?.sum ?? 0) : '–'}
   </span>
 );
 
+/** Shown where an owner has some, so that a row adds up as it is shown. */
+const rareTerms = [
+  ['dead_lettered', 'Dead-lettered'],
+  ['repeated', 'Repeated'],
+  ['lost', 'Lost or stuck'],
+  ['in_flight', 'In flight'],
+] as const;
+
 const columnsOf = (
   kind: Kind,
   hours: ReadonlyMap<number, Hour> | undefined,
   seen: ReadonlyMap<number, number> | undefined,
 ): Column<Owner>[] => {
-  const counts = (key: keyof Hour, title: string): Column<Owner> => ({
-    ...number(title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
-    cell: ({ id }) => <Count hour={hours?.get(id)?.[key]} isKnown={hours !== undefined} title={title} />,
+  const counts = (term: Term, title: string): Column<Owner> => ({
+    ...number(title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.get(term)?.sum ?? 0))),
+    cell: ({ id }) => <Count hour={hours?.get(id)?.get(term)} isKnown={hours !== undefined} title={title} />,
   });
   return [
     id('Id', ({ id }) => id),
@@ -71,7 +77,9 @@ const columnsOf = (
     counts('received', 'Received'),
     counts('stored', 'Stored'),
     counts('dropped', 'Dropped'),
-    ...(hours?.values().some(({ lost }) => lost.sum > 0) ? [counts('lost', 'Lost or stuck')] : []),
+    ...rareTerms
+      .filter(([term]) => hours?.values().some((hour) => (hour.get(term)?.sum ?? 0) > 0))
+      .map(([term, title]) => counts(term, title)),
     {
       key: 'seen',
       title: 'Last seen',
@@ -88,7 +96,8 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   const [isCreating, setIsCreating] = useState(false);
   const mayCreate = useAllows('editor');
   const list = useOwners(kind, search, 15_000);
-  const outcomes = useGet('/api/v1/outcomes', { query: { by: 'minute' } }, 15_000);
+  const sums = useGet('/api/v1/outcomes', {}, 15_000);
+  const minutes = useGet('/api/v1/outcomes', { query: { by: 'minute' } }, 15_000);
   const usage = useLoad(
     'usage',
     (signal) => {
@@ -97,13 +106,16 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
     },
     60_000,
   );
-  const rows = outcomes.data?.items.filter(({ pipeline }) => kind.pipelines.includes(pipeline));
-  const isWhole = (outcomes.data?.items.length ?? 0) < rowsMax;
-  const hours = rows && isWhole ? hoursOf(rows, kind.idOf, outcomes.data?.until ?? 0) : undefined;
+  const isOwn = ({ pipeline }: { pipeline: Kind['pipelines'][number] }) => kind.pipelines.includes(pipeline);
+  // Where an answer is cut, an owner or a minute without a count may have some.
+  const [rows, byMinute = []] = [sums, minutes].map(({ data }) =>
+    data?.truncated === false ? data.items.filter(isOwn) : undefined,
+  );
+  const hours = rows && hoursOf(rows, byMinute, kind.idOf, sums.data?.until ?? 0);
   const days = usage.data?.items.filter((row) => kind.idOf(row) !== 0);
   const seen =
     days && new Map(days.flatMap((row) => (row.last_seen === null ? [] : [[kind.idOf(row), row.last_seen]])));
-  const failed = outcomes.error ?? usage.error;
+  const failed = sums.error ?? minutes.error ?? usage.error;
   return (
     <>
       <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
@@ -117,8 +129,8 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
         )}
       </div>
       {failed !== undefined && <Failed error={failed} />}
-      <NotKnown since={outcomes.data?.not_known_since} />
-      {!isWhole && (
+      <NotKnown since={sums.data?.not_known_since} />
+      {sums.data?.truncated && (
         <p class="state">Too many owners sent in the last hour to show their counts here; see Outcomes.</p>
       )}
       <Await of={list}>

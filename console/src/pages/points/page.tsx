@@ -12,6 +12,7 @@ import { Await, Empty, Failed, TooLarge } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
+import { isFound } from '../owners/figures.ts';
 import { sources } from '../owners/owner.ts';
 import { useOwners } from '../owners/search.ts';
 import { Filters, Names } from './choices.tsx';
@@ -95,7 +96,9 @@ const Controls = () => {
   const dataId = dataIdOf(source);
   const names = useNames(dataId);
   const owners = listed.data?.owners ?? [];
-  const listedOf = owners.map(({ id, name }) => [String(id), `${id} ${plainText(name, 60)}`] as const);
+  const isLong = listed.isMany || owners.length >= 50;
+  const found = owners.filter((owner) => isFound(owner, search.trim()));
+  const listedOf = found.map(({ id, name }) => [String(id), `${id} ${plainText(name, 60)}`] as const);
   const none = source === '' ? [['', 'choose …'] as const] : [];
   const choose = (next: string): void =>
     setQuery({ source: next, metric: undefined, by: undefined, where: undefined }, { replace: false });
@@ -104,7 +107,7 @@ const Controls = () => {
       {listed.error !== undefined && <Failed error={listed.error} onRetry={listed.reload} />}
       <div class="row">
         <Select label="Source" value={source} isSearch options={[...none, ...listedOf]} onValue={choose} />
-        {listed.isMany && <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />}
+        {isLong && <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />}
         {listed.data?.isCut && (
           <TooLarge shown={owners.length} how="A search finds the others by name, id or business." />
         )}

@@ -1,9 +1,9 @@
-import { nowSeconds } from '../../api/clock.ts';
+import { nowSeconds, type Period } from '../../api/clock.ts';
 import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
 import { marks, type Series } from '../../charts/model.ts';
 import { plainText } from '../../parts/plain-text.ts';
-import { isWide, type Period } from '../traces/search.ts';
+import { isWide } from '../traces/search.ts';
 
 export type PointsQuery = OrUndefined<components['schemas']['PointsQuery']>;
 export type Points = components['schemas']['Points'];

@@ -1,10 +1,9 @@
-import type { Answer } from '../../api/client.ts';
-import { useGet } from '../../api/use.ts';
+import { type Answer, get } from '../../api/client.ts';
 import { code, column, head, text, time, word } from '../../parts/columns.tsx';
 import { counted } from '../../parts/figures.ts';
 import { TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Listing } from '../../parts/listing.tsx';
+import { Listing, useFirstMatches } from '../../parts/listing.tsx';
 import { Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
@@ -88,7 +87,9 @@ const names = ['action', 'actor', 'target_kind', 'target_id', 'cursor'] as const
 export const AuditLog = () => {
   const { query } = useAddress();
   const asked = Object.fromEntries(names.map((name) => [name, query.get(name) ?? undefined]));
-  const loaded = useGet('/api/v1/audit', { query: { ...asked, limit: 100 } });
+  const loaded = useFirstMatches(JSON.stringify(asked), asked['cursor'], (cursor, signal) =>
+    get('/api/v1/audit', { query: { ...asked, cursor, limit: 100 }, signal }),
+  );
   return (
     <>
       <div class="row list-filters">

@@ -1,4 +1,4 @@
-import { nowSeconds } from '../../api/clock.ts';
+import { nowSeconds, type Period } from '../../api/clock.ts';
 import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
 
@@ -39,8 +39,6 @@ export const parseDuration = (text: string): number | undefined => {
 };
 
 export const statuses = ['error', 'ok', 'unset'] as const;
-/** Unix seconds; until undefined is now. */
-export type Period = { readonly since: number; readonly until: number | undefined };
 
 const weekSeconds = 604_800;
 
