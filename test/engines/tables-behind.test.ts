@@ -38,7 +38,11 @@ const folderCopy = async (): Promise<string> => {
 describe('the look of doctor at the tables', () => {
   const tables = async () => {
     const folder = new URL('../../schemas', import.meta.url).pathname;
-    const findings = await lookAtClickhouse(clickhouse, { read: async () => ({ rows: [], rowsRead: 0 }) }, folder);
+    const findings = await lookAtClickhouse(
+      clickhouse,
+      { read: async () => ({ rows: [], rowsRead: 0 }) },
+      folder,
+    );
     return findings.find(({ name }) => name === 'tables of clickhouse');
   };
 
