@@ -5,6 +5,8 @@ set -eu
 umask 077
 file=$(cd "$(dirname "$0")" && pwd)/.env
 touch "$file"
+# The last line may have no line feed: the first new password would be a part of it.
+[ -z "$(tail -c1 "$file")" ] || echo >>"$file"
 for name in NATS_INGRESS NATS_TRANSFER NATS_METADATA NATS_OPERATOR QUESTDB QUESTDB_READONLY CLICKHOUSE CLICKHOUSE_READONLY GRAFANA; do
   grep -q "^${name}_PASSWORD=." "$file" ||
     echo "${name}_PASSWORD=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" >>"$file"

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, headers as newHeaders } from '@nats-io/transport-node';
+import { InvalidArgumentError, type MsgHdrs, headers as newHeaders } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { envelopeVersionHeader } from './message-headers.ts';
@@ -77,12 +77,13 @@ const confirmTries = 3;
 const noRoom = ['maximum bytes exceeded', 'maximum messages exceeded'];
 
 /**
- * Whether the Fault of `publishConfirmed` says that nothing of the message is stored: the stream is full, nobody takes its subject, or it
- * is larger than NATS takes.
+ * Whether the Fault of `publishConfirmed` says that nothing of the message is stored: the stream is full, nobody takes its subject, the
+ * user of NATS may not publish there, or it is larger than NATS takes.
  */
 export const isNothingStored = (error: unknown): boolean =>
   error instanceof Fault &&
   (error.code === 'jetstream_leaderless' ||
+    error.code === 'nats_not_permitted' ||
     isTooLarge(error) ||
     (error.code === 'stream_full' && noRoom.some((words) => error.message.includes(words))));
 
@@ -90,24 +91,51 @@ export const isNothingStored = (error: unknown): boolean =>
 const faultOf = (bus: Bus, error: unknown, size: number): Fault =>
   error instanceof InvalidArgumentError ? tooLarge(size, bus.nc.info?.max_payload ?? 0) : toFault(error);
 
+/** The tries on each connection, by subject: those that are under way, and all that ever began. */
+const triesOf = new WeakMap<Bus, Map<string, { open: number; begun: number }>>();
+
+/**
+ * Publishes once. The server names the subject that it refuses, and the client takes that for the oldest publish there: where others were
+ * under way, such a Fault is transient, because it may be theirs.
+ */
+const tryOnce = async (
+  bus: Bus,
+  { subject, messageId, payload }: ConfirmedMessage,
+  headers: MsgHdrs,
+): Promise<void> => {
+  const bySubject = triesOf.get(bus) ?? new Map<string, { open: number; begun: number }>();
+  triesOf.set(bus, bySubject);
+  const tries = bySubject.get(subject) ?? { open: 0, begun: 0 };
+  bySubject.set(subject, tries);
+  const isAlone = tries.open++ === 0;
+  const own = ++tries.begun;
+  try {
+    await bus.js.publish(subject, payload, { msgID: messageId, headers });
+  } catch (error) {
+    const fault = faultOf(bus, error, payload.length);
+    if (fault.code !== 'nats_not_permitted' || (isAlone && tries.begun === own)) throw fault;
+    throw new Fault('transient', 'nats_unavailable', fault.message, error);
+  } finally {
+    if (--tries.open === 0) bySubject.delete(subject);
+  }
+};
+
 /**
  * Publishes with a message id and waits for the PubAck; retries with the same id. Transient Fault: it may be stored, unless
  * `isNothingStored`: where an earlier try got no answer, the Fault is that of this try. Permanent Fault `message_too_large`.
  */
-export const publishConfirmed = async (
-  bus: Bus,
-  { subject, messageId, payload, version, headers = {} }: ConfirmedMessage,
-): Promise<void> => {
+export const publishConfirmed = async (bus: Bus, message: ConfirmedMessage): Promise<void> => {
+  const { version, headers = {} } = message;
   const head = newHeaders();
   if (version !== undefined) head.set(envelopeVersionHeader, String(version));
   for (const [name, value] of Object.entries(headers)) head.set(name, value);
   let unanswered: Fault | undefined;
   for (let tries = 1; ; tries++) {
     try {
-      await bus.js.publish(subject, payload, { msgID: messageId, headers: head });
+      await tryOnce(bus, message, head);
       return;
     } catch (error) {
-      const fault = faultOf(bus, error, payload.length);
+      const fault = toFault(error);
       if (!isNothingStored(fault)) unanswered ??= fault;
       if (fault.kind !== 'transient' || fault.code === 'stream_full' || tries === confirmTries)
         throw unanswered ?? fault;

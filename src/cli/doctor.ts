@@ -65,7 +65,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
       ...(await lookAtNats(settings)),
       ...lookAtAddresses(settings),
       ...ofQuestdb,
-      ...(await lookAtClickhouse(clickhouse, reader)),
+      ...(await lookAtClickhouse(clickhouse, reader, settings.schemasFolder)),
     ];
     if (!options.trial) return dependencies;
     const deps = {

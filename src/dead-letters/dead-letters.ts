@@ -35,7 +35,7 @@ export type DeadLetterHeader = {
   /** Of an item as it was received: its arrival, ms since the epoch. */
   readonly arrivedAt?: number;
   /**
-   * Of a whole message, its redrives (0 at first). Else the `redrive` of the record that names the letter: a message that is redriven as
+   * Of a whole message or a line of LEDGER, its redrives (0 at first). Else the `redrive` of the record that names the letter: a message that is redriven as
    * it was begins at 0 again.
    */
   readonly redrive: number;

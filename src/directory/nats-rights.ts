@@ -117,9 +117,9 @@ const transfer = (pipelines: Pipelines): string[] => {
 const metadata = (pipelines: Pipelines): string[] => {
   const { streams } = pipelines;
   return [
-    // Redrives.
+    // Redrives: a dead letter goes back to the subject that it came from, which may be one of lines that the store refused.
     ...itemSubjects(pipelines),
-    ledgerSubjects.outcomes,
+    ...Object.values(ledgerSubjects),
     'audit.>',
     pulseOf('metadata'),
     api('STREAM.NAMES'),

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { Bus } from '../bus/connection.ts';
 import { ledStreamState, readServerTimeMs } from '../bus/stream-state.ts';
@@ -8,6 +9,7 @@ import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTables } from '../stores/clickhouse/item-tables.ts';
+import { refuseTablesBehind } from '../stores/clickhouse/migrations.ts';
 import type { ClickhouseReader } from '../stores/clickhouse/reader.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { listed, readTableStates } from '../stores/questdb/table-states.ts';
@@ -187,10 +189,11 @@ const wantedTables = [
   'ingest_samples',
 ];
 
-/** ClickHouse, its clock, whether its tables exist, and whether it answers readers; where it does not answer, that alone. */
+/** ClickHouse, its clock, whether its tables exist and are those of this program, and whether it answers readers; where it does not answer, that alone. */
 export const lookAtClickhouse = async (
   clickhouse: Clickhouse,
   reader: Pick<ClickhouseReader, 'read'>,
+  schemasFolder: string,
 ): Promise<Finding[]> => {
   const answers = await look('clickhouse', async () => {
     await clickhouse.rows(millisecondsRow, 'SELECT 1 AS ms', { timeoutMs: storeAnswerMs });
@@ -204,8 +207,10 @@ export const lookAtClickhouse = async (
       `SELECT name FROM system.tables WHERE database = '${database}'`,
     );
     const missing = wantedTables.filter((wanted) => !rows.some(({ name }) => name === wanted));
-    if (missing.length === 0) return 'all exist';
-    throw new Fault('permanent', 'tables_missing', `${missing.join(', ')} missing: run tidemark migrate`);
+    if (missing.length > 0)
+      throw new Fault('permanent', 'tables_missing', `${missing.join(', ')} missing: run tidemark migrate`);
+    await refuseTablesBehind(clickhouse, join(schemasFolder, 'sql', 'clickhouse'));
+    return 'all exist';
   });
   const reading = await look('reader of clickhouse', async () => {
     const { signal } = new AbortController();

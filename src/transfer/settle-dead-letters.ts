@@ -69,6 +69,13 @@ const recordPlaceOf = (
   return { outcome: { base, first, minute }, ordinal };
 };
 
+/**
+ * The number of an item's letter: that of the record which names it, as a message that is redriven as it was writes its standing record
+ * again. A line of LEDGER has no record: its bytes are those of the letter before, whose message id is taken.
+ */
+const redriveOf = (pipeline: Sink<unknown>['pipeline'], delivery: Delivery, { redrive }: Validated): number =>
+  redrive?.number ?? (pipeline === 'ledger' ? delivery.redrive : 0);
+
 /** Collects the dead letters of one message by owner. */
 const createLetters = () => {
   const letters = new Map<number, Map<number, number>>();
@@ -120,8 +127,7 @@ export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): Se
 
   return {
     itemsOf: async (delivery, validated, refused, key) => {
-      // That of the record which names the letter: a message that is redriven as it was writes its standing record again.
-      const redrive = validated.redrive?.number ?? 0;
+      const redrive = redriveOf(sink.pipeline, delivery, validated);
       let refusedItems = 0;
       const { letters, add, addWhole } = createLetters();
       for (const each of refused) {

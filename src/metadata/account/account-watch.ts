@@ -1,5 +1,6 @@
 import type { Look, LookResult } from '../../account/look.ts';
 import { errorText } from '../../model/fault.ts';
+import { isOfMissingTables, readErrorText } from '../../stores/clickhouse/faults.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** What is known of the account now. */
@@ -49,6 +50,7 @@ export const startAccountWatch = ({
   const stopping = new AbortController();
   let state: AccountState = { notKnownSince: now(), why: 'the books were not compared yet' };
   let failures = 0;
+  let isLogged = false;
   let failingSince = 0;
 
   const once = async (): Promise<LookResult | undefined> => {
@@ -56,15 +58,18 @@ export const startAccountWatch = ({
     let result: LookResult | undefined;
     try {
       result = await look();
-      if (failures >= failuresMax) log.info({}, 'the account is known again');
+      if (isLogged) log.info({}, 'the account is known again');
       failures = 0;
+      isLogged = false;
       state = { notKnownSince: undefined, why: undefined };
     } catch (error) {
       if (failures === 0) failingSince = startedAt;
       failures++;
-      const why = errorText(error);
-      if (failures === failuresMax)
+      const why = readErrorText(error);
+      if (!isLogged && (failures >= failuresMax || isOfMissingTables(error))) {
         log.warn({ error: why }, 'the account is not known: the books cannot be compared');
+        isLogged = true;
+      }
       if (failures >= failuresMax || state.notKnownSince !== undefined)
         state = { notKnownSince: state.notKnownSince ?? failingSince, why };
     }

@@ -20,7 +20,7 @@ export const lineEndpoints = ({ pulse }: Pick<ApiDeps, 'pulse'>): Endpoint[] => 
       'drops:<data_id>,drops:app:<app_id>,dead_letters streams it each second as server-sent events, without an end',
     role: 'viewer',
     answer: lineShape,
-    run: async () => ({ body: await pulse.line() }),
+    run: async () => ({ body: await pulse.lineOnce() }),
   }),
   endpoint({
     method: 'GET',

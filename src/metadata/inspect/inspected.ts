@@ -59,10 +59,14 @@ export type InspectedDeps = {
 };
 
 const booksText = ({ state }: Pick<Account, 'state'>): string => {
-  const { notKnownSince } = state;
+  const { notKnownSince, why } = state;
   if (notKnownSince === undefined) return 'are compared';
   const since = new Date(notKnownSince).toISOString();
-  throw new Fault('transient', 'books_not_compared', `the books could not be compared since ${since}`);
+  throw new Fault(
+    'transient',
+    'books_not_compared',
+    `the books could not be compared since ${since}: ${why}`,
+  );
 };
 
 const examineAll = async ({
@@ -83,7 +87,7 @@ const examineAll = async ({
     ...instances.map(({ name, sql }) =>
       lookAtQuestdb(instances.length === 1 ? 'questdb' : `questdb ${name}`, sql),
     ),
-    lookAtClickhouse(clickhouse, readers.clickhouse),
+    lookAtClickhouse(clickhouse, readers.clickhouse, settings.schemasFolder),
     look('books', async () => booksText(account)).then((finding) => [finding]),
   ]);
   const findings = groups.flat();

@@ -5,10 +5,10 @@ import {
   verdictOf,
 } from '../../account/accounts.ts';
 import { isSystemOwner, type SystemOwners } from '../../directory/system-owners.ts';
-import { errorText } from '../../model/fault.ts';
 import { byPipeline, type Pipeline } from '../../model/signals.ts';
 import { sumOf } from '../../model/sums.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
+import { readErrorText } from '../../stores/clickhouse/faults.ts';
 import type { AccountState } from '../account/account-watch.ts';
 import type { Terms } from '../answers/line.ts';
 
@@ -36,6 +36,8 @@ export type HourAccountReader = {
    * nobody has asked for a while.
    */
   read(): Promise<{ readonly account: HourAccount | undefined; readonly why: string | undefined }>;
+  /** Awaits the reading that is under way, for at most 10 s. False where none is. */
+  ended(): Promise<boolean>;
 };
 
 export type HourAccountOptions = {
@@ -57,6 +59,7 @@ const oldMs = 60_000;
 /** Those who read each second find a reading due sooner, and wait for none. */
 const overdueMs = 2_000;
 const awaitedMsMax = 1_500;
+const endedMsMax = 10_000;
 const hourSeconds = 3_600;
 const differencesMax = 20;
 
@@ -91,6 +94,13 @@ export const termsOf = (accounts: readonly OwnerAccount[]): Terms =>
 
 const hasUnread = ({ differences }: OwnerAccount): boolean =>
   differences.some(({ kind, isOpen }) => kind === 'not_known' && isOpen);
+
+const within = async (ms: number, work: Promise<void>): Promise<void> => {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, ms);
+  await Promise.race([work, late.promise]);
+  clearTimeout(timer);
+};
 
 /** Reads the account of the last hour while somebody asks for it: nobody asking, ClickHouse is asked nothing. */
 export const createHourAccount = ({
@@ -136,7 +146,7 @@ export const createHourAccount = ({
       };
       why = undefined;
     } catch (error) {
-      why = errorText(error);
+      why = readErrorText(error);
     }
     const endedAt = elapsed();
     dueAt = endedAt + Math.max(everyMs, (endedAt - startedAt) / shareMax);
@@ -154,12 +164,14 @@ export const createHourAccount = ({
       }
       if (reading !== undefined && reading === toAwait) {
         toAwait = undefined;
-        const late = Promise.withResolvers<void>();
-        const timer = setTimeout(late.resolve, awaitedMsMax);
-        await Promise.race([reading, late.promise]);
-        clearTimeout(timer);
+        await within(awaitedMsMax, reading);
       }
       return { account, why };
+    },
+    ended: async () => {
+      if (reading === undefined) return false;
+      await within(endedMsMax, reading);
+      return true;
     },
   };
 };

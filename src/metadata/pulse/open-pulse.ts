@@ -28,6 +28,8 @@ import { createProcesses, type Processes } from './processes.ts';
 export type PulseReads = {
   /** The line, drawn at most once a second. */
   line(): Promise<Line>;
+  /** The same for one who asks once: where the account was not read yet, it awaits the reading that is under way. */
+  lineOnce(): Promise<Line>;
   processes(): ProcessWithSeries[];
   /** Undefined where LEDGER brings the lines of both books. */
   ledgerGap(): LedgerGap | undefined;
@@ -179,6 +181,12 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
     if (drawn === undefined || elapsed() - drawn.at >= freshMs) drawn = { at: elapsed(), line: draw() };
     return drawn.line;
   };
+  const lineOnce = async (): Promise<Line> => {
+    const shown = await line();
+    if (shown.account !== null || shown.account_why !== null || !(await account.ended())) return shown;
+    drawn = undefined;
+    return line();
+  };
   const live = createLive({
     bus,
     line: async () => JSON.stringify(await line()),
@@ -187,6 +195,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
   });
   return {
     line,
+    lineOnce,
     processes: () => withSeries(processes),
     ledgerGap: ledgerGapNow,
     ...{ live, acts },

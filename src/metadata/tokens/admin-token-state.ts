@@ -16,7 +16,7 @@ export type AdminIdentity = {
   readonly mon_biz_id: number | null;
 };
 
-const storedTokenSchema = z.strictObject({
+const shape = {
   token_id: z.int().positive(),
   name: z.string(),
   role: z.enum(adminRoles),
@@ -26,16 +26,18 @@ const storedTokenSchema = z.strictObject({
   create_time: z.int(),
   expires_at: z.int().nullable(),
   is_revoked: z.boolean(),
-});
+};
+/** A later program adds fields: a change by this one keeps them. */
+const storedTokenSchema = z.looseObject(shape);
 
 /** An admin token as the API shows it; times are Unix seconds, expires_at null = never. Neither the token nor its hash. */
-export const adminTokenSchema = storedTokenSchema.omit({ sha256: true });
+export const adminTokenSchema = z.strictObject(shape).omit({ sha256: true });
 export type AdminToken = z.output<typeof adminTokenSchema>;
 
 export type StoredToken = z.output<typeof storedTokenSchema>;
 
 /** All tokens are one value, so that one compare-and-set decides about all of them (for instance, who is the last admin). */
-const stateSchema = z.strictObject({ last_id: z.int().nonnegative(), tokens: z.array(storedTokenSchema) });
+const stateSchema = z.looseObject({ last_id: z.int().nonnegative(), tokens: z.array(storedTokenSchema) });
 export type State = z.output<typeof stateSchema>;
 
 /** The values of a new token. `expires_at` is in Unix seconds. */
@@ -65,7 +67,10 @@ const conflictsMax = 100;
 export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
 export const newToken = (): string => randomBytes(32).toString('hex');
 
-export const shown = ({ sha256: _, ...token }: StoredToken): AdminToken => token;
+const shownFields = z.object(shape).omit({ sha256: true });
+
+/** As the API shows it: without the hash, and without fields of a later program, which could be secret, too. */
+export const shown = (token: StoredToken): AdminToken => shownFields.parse(token);
 
 export const isAlive = (token: StoredToken, now: number): boolean =>
   !token.is_revoked && (token.expires_at === null || token.expires_at > now);
@@ -128,7 +133,7 @@ export const added = (state: State, token: NewAdminToken, sha256: string, now: n
     expires_at,
     is_revoked: false,
   };
-  return { last_id, tokens: [...tokens, record] };
+  return { ...state, last_id, tokens: [...tokens, record] };
 };
 
 export const firstToken = { name: 'admin', role: 'admin', creator: 'system' } as const;
@@ -176,5 +181,5 @@ export const mergedTokens = (kept: unknown, found: unknown): State => {
   const used = new Set(tokens.map(({ token_id }) => token_id));
   for (const token of others.values())
     tokens.push(used.has(token.token_id) ? { ...token, token_id: ++last_id } : token);
-  return { last_id, tokens };
+  return { ...copy, last_id, tokens };
 };

@@ -1,6 +1,6 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { z } from 'zod';
-import { Fault } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine } from '../../model/text-forms.ts';
 import { noAnswerText } from '../answer-text.ts';
 
@@ -149,6 +149,19 @@ export const toFault = (error: unknown): Fault => {
       return new Fault('transient', 'clickhouse_unclassified', text, error);
   }
 };
+
+/** What the server answers where a table or column is missing. */
+const missingCodes: ReadonlySet<string> = new Set(['16', '47', '60', '81']);
+
+/** Whether a table or column is missing, as where the tables are those of an earlier version. No retry ends that. */
+export const isOfMissingTables = (error: unknown): boolean =>
+  isAnswer(error) && missingCodes.has(error.cause.code);
+
+/** The text of a failed read, with the remedy where tables are missing. */
+export const readErrorText = (error: unknown): string =>
+  isOfMissingTables(error)
+    ? `${errorText(error)} (tables of an earlier version: run tidemark migrate)`
+    : errorText(error);
 
 /** The rows of an answer. Rows of another shape than `schema` are an internal Fault `clickhouse_answer_unexpected`. */
 export const rowsOf = <T>(schema: z.ZodType<T>, answer: unknown): T[] => {

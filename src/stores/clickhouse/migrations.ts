@@ -63,6 +63,20 @@ export const readApplied = (clickhouse: Clickhouse): Promise<AppliedMigration[]>
     `SELECT DISTINCT version, name, checksum FROM ${ledger} ORDER BY version, checksum`,
   );
 
+/** Throws the permanent Fault `tables_behind` where a step of `folder` was not applied: tables or columns are not there yet. */
+export const refuseTablesBehind = async (clickhouse: Clickhouse, folder: string): Promise<void> => {
+  const steps = readMigrations(folder);
+  const applied = new Set((await readApplied(clickhouse)).map(({ version }) => version));
+  const lacking = steps.findIndex(({ version }) => !applied.has(version));
+  if (lacking === -1) return;
+  const [has, needs] = [steps[lacking - 1]?.version ?? 0, steps.at(-1)?.version];
+  throw new Fault(
+    'permanent',
+    'tables_behind',
+    `the tables have version ${has}, this program needs ${needs}: run tidemark migrate`,
+  );
+};
+
 /** The statements that create the database and the table of applied steps. */
 export const ledgerStatements = (cluster: string | undefined): string[] => [
   `CREATE DATABASE IF NOT EXISTS ${database}`,

@@ -199,6 +199,9 @@ describe('the compose stack', () => {
     expect(make()).toBe(made);
     writeFileSync(join(folder, '.env'), made.replace(/^GRAFANA.*\n/m, ''));
     expect(make().match(/^\w+/gm)?.toSorted()).toEqual(neededVariables.toSorted());
+    // Editors and `printf` leave the last line without its end.
+    writeFileSync(join(folder, '.env'), made.replace(/^GRAFANA.*\n/m, '').trimEnd());
+    expect(make().match(/^\w+_PASSWORD=[0-9a-f]{32}$/gm)).toHaveLength(neededVariables.length);
   });
 
   it('gives Grafana the users that only read', () => {

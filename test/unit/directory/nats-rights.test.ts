@@ -36,7 +36,9 @@ describe('the rights at NATS', () => {
     ['points of an instance that there is not', 'metrics-c.0', []],
     ['received spans', 'traces.3', ['ingress', 'metadata']],
     ['received log records', 'logs.3', ['ingress', 'metadata']],
-    ['what was settled', 'ledger.settled', ['transfer']],
+    // Metadata where a line is redriven.
+    ['what was settled', 'ledger.settled', ['transfer', 'metadata']],
+    ['samples', 'ledger.samples', ['ingress', 'transfer', 'metadata']],
     ['dead letters', 'deadletter.metrics', ['transfer']],
     ['the audit log', 'audit.report.1.x', ['metadata']],
     ['records', '$KV.tidemark-records.data_source.1500001', ['metadata']],

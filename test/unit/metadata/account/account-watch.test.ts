@@ -1,6 +1,8 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type AccountState, startAccountWatch } from '../../../../src/metadata/account/account-watch.ts';
 import { Fault } from '../../../../src/model/fault.ts';
+import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
 import { createLog } from '../../../../src/telemetry/log.ts';
 
 const start = Date.UTC(2026, 0, 1);
@@ -68,6 +70,42 @@ describe('the looks at the account', () => {
 
   it('that fail are repeated within half a minute, however long they waited', async () => {
     expect((await look(60_000, 180_000, 0)).beginsMs).toEqual([0, 90_000, 180_000]);
+  });
+
+  // Such a failure does not end by itself: an upgrade forgot its migration.
+  it('that find tables of an earlier version log the remedy at once, and that it is known again', async () => {
+    const lines: unknown[] = [];
+    const add = (fields: object, text: string) => void lines.push([text, fields]);
+    const missing = toFault(
+      new ClickHouseError({ message: 'no such column', code: '47', type: 'UNKNOWN_IDENTIFIER' }),
+    );
+    const text = `${missing.message} (tables of an earlier version: run tidemark migrate)`;
+    const failures = [missing, missing];
+    const states: AccountState[] = [];
+    await new Promise<void>((resolve) => {
+      const watch = startAccountWatch({
+        look: async () => {
+          const failure = failures.pop();
+          if (failure !== undefined) throw failure;
+          return { waitedMs: 0, isCalm: false, hasFound: false };
+        },
+        onLook: async (state) => {
+          if (states.push(state) === 3) resolve();
+        },
+        now: () => start,
+        elapsed: () => 0,
+        rest: async (_, signal) => {
+          if (states.length === 3) await new Promise((ended) => signal.addEventListener('abort', ended));
+        },
+        log: { ...createLog('test', 'silent'), info: add, warn: add },
+      });
+      stop = watch.stop;
+    });
+    expect(states.map(({ why }) => why)).toEqual([text, text, undefined]);
+    expect(lines).toEqual([
+      ['the account is not known: the books cannot be compared', { error: text }],
+      ['the account is known again', {}],
+    ]);
   });
 
   it('make it not known after three failures in a row, since the first of them', async () => {

@@ -56,6 +56,19 @@ it('a slow ClickHouse delays only the first reader', async () => {
   expect(await first).toEqual({ account: undefined, why: undefined });
 });
 
+// `tidemark top --once` shows the line once: "not read yet" is all that it would say after a start.
+it('the first reader can await a reading that takes longer than a line may wait, and nobody waits where none is under way', async () => {
+  const slow = Promise.withResolvers<[]>();
+  const { reader } = readerAt({ ms: 0 }, () => slow.promise);
+  expect(await reader.ended()).toBe(false);
+  expect(await reader.read()).toEqual({ account: undefined, why: undefined });
+  const ended = reader.ended();
+  slow.resolve([]);
+  expect(await ended).toBe(true);
+  expect((await reader.read()).account).toMatchObject({ addsUp: true });
+  expect(await reader.ended()).toBe(false);
+});
+
 it('a reading from while lines of both books waited in LEDGER never becomes one that adds up', async () => {
   const clock = { ms: 0 };
   const known = { isBehind: true, isCompared: true };
