@@ -1,3 +1,4 @@
+import { type AckWait, startAckWait } from '../bus/ack-wait.ts';
 import type { Bus } from '../bus/connection.ts';
 import { startPuller } from '../bus/puller.ts';
 import type { BreakerDefinition, ConsumerDefinition } from '../config/pipelines.ts';
@@ -60,6 +61,8 @@ export type ConsumerDependencies<E> = {
   readonly elapsed: () => number;
   /** Undefined where tracing is off. */
   readonly traces?: BatchTraces | undefined;
+  /** Of the consumer, where its sink needs it too; it stops with the consumer. */
+  readonly ackWait?: AckWait;
 };
 
 const openBreaker = <E>(
@@ -87,9 +90,22 @@ const openBreaker = <E>(
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 export const startConsumer = <E>(
   options: ConsumerOptions,
-  { bus, sink, deadLetters, ledger, samples, metrics, log, now, elapsed, traces }: ConsumerDependencies<E>,
+  {
+    bus,
+    sink,
+    deadLetters,
+    ledger,
+    samples,
+    metrics,
+    log,
+    now,
+    elapsed,
+    traces,
+    ...deps
+  }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
+  const ackWait = deps.ackWait ?? startAckWait(bus, consumer);
   const label = { pipeline: sink.label ?? sink.pipeline };
   let isStopping = false;
   let held: string | undefined;
@@ -112,7 +128,7 @@ export const startConsumer = <E>(
   const worker = createWorker(
     {
       stream: consumer.stream,
-      ackWaitMs: consumer.ackWaitMs,
+      ackWaitMs: ackWait.now,
       rowsPerWriteMax: options.rowsPerWriteMax,
       heldBytesMax: pullsHeld * options.pullBytesMax,
       writeIntervalMs: options.writeIntervalMs,
@@ -140,7 +156,8 @@ export const startConsumer = <E>(
     stream: consumer.stream,
     consumer: consumer.name,
     bytesMax: options.pullBytesMax,
-    ackWaitMs: consumer.ackWaitMs,
+    ackWaitMs: ackWait.now,
+    whenReady: ackWait.whenRead,
     elapsed,
     hasRoom: () => worker.hasRoom,
     onDelivery: (delivery) => worker.take(delivery),
@@ -171,6 +188,8 @@ export const startConsumer = <E>(
     stop: async () => {
       isStopping = true;
       breaker.stop();
+      // The puller waits for it.
+      ackWait.stop();
       await puller.stop();
       await worker.drain(options.drainMs ?? drainMsDefault);
     },
