@@ -72,6 +72,7 @@ export const createRoleApi = (
       }),
       readRecord: createRecordReader(clickhouse),
       readKeptDays: createKeptDays({ records: records.bucket, retentionDays: retentionIn(pipelines) }),
+      isRead: (stream) => pipelines.streams.some(({ name }) => name === stream),
       now: Date.now,
     }),
     orphans: account.orphans,

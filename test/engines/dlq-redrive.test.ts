@@ -136,6 +136,7 @@ const admin = async () => {
     encodeItem,
     readRecord,
     readKeptDays: async () => undefined,
+    isRead: () => true,
     now: Date.now,
   });
 };

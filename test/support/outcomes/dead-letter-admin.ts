@@ -24,6 +24,7 @@ export const adminOn = (
     encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
     readRecord,
     readKeptDays: async () => undefined,
+    isRead: () => true,
     now: Date.now,
     ...more,
   });
