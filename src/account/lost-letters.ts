@@ -95,7 +95,7 @@ const readWaiting = async (
   return waiting;
 };
 
-/** Those that are still missed. One whose redrive waits is not lost, whatever an earlier process found. */
+/** Those that are still missed. One whose redrive waits is not lost, also where an earlier process found that it was. */
 const undecidedOf = (
   before: Iterable<string>,
   missed: ReadonlyMap<string, Missed>,

@@ -12,7 +12,7 @@ import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import type { TransferSamples } from './samples.ts';
 import type { Sink } from './sink.ts';
-import { createWorker } from './worker.ts';
+import { createWorker, type WorkerOptions } from './worker.ts';
 
 /** Two pulls' worth: one in the write, one gathered meanwhile. */
 const pullsHeld = 2;
@@ -86,6 +86,16 @@ const openBreaker = <E>(
   });
 };
 
+const workerOptionsOf = (options: ConsumerOptions, ackWait: AckWait): WorkerOptions => ({
+  stream: options.consumer.stream,
+  ackWaitMs: ackWait.now,
+  rowsPerWriteMax: options.rowsPerWriteMax,
+  heldBytesMax: pullsHeld * options.pullBytesMax,
+  writeIntervalMs: options.writeIntervalMs,
+  writeIntervalMsMax: options.writeIntervalMsMax,
+  gatheredMax: Math.max(1, Math.floor(options.consumer.ackPendingMax / 2)),
+});
+
 /** Starts the line of one signal: the puller brings messages to the worker, the sink writes them to the store. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 export const startConsumer = <E>(
@@ -125,31 +135,20 @@ export const startConsumer = <E>(
     },
   });
   const breaker = openBreaker(options.breaker, { sink, metrics, log }, onRoom);
-  const worker = createWorker(
-    {
-      stream: consumer.stream,
-      ackWaitMs: ackWait.now,
-      rowsPerWriteMax: options.rowsPerWriteMax,
-      heldBytesMax: pullsHeld * options.pullBytesMax,
-      writeIntervalMs: options.writeIntervalMs,
-      writeIntervalMsMax: options.writeIntervalMsMax,
-      gatheredMax: Math.max(1, Math.floor(consumer.ackPendingMax / 2)),
-    },
-    {
-      sink,
-      ledger,
-      deadLetters: retrying,
-      breaker,
-      isHeld: () => held !== undefined,
-      samples,
-      metrics,
-      log,
-      now,
-      elapsed,
-      onRoom,
-      traces,
-    },
-  );
+  const worker = createWorker(workerOptionsOf(options, ackWait), {
+    sink,
+    ledger,
+    deadLetters: retrying,
+    breaker,
+    isHeld: () => held !== undefined,
+    samples,
+    metrics,
+    log,
+    now,
+    elapsed,
+    onRoom,
+    traces,
+  });
   // Consumers of several streams have one name.
   const pulled = { stream: consumer.stream, consumer: consumer.name };
   const puller = startPuller(bus, {

@@ -76,7 +76,7 @@ describe('lost dead letters', () => {
     expect(later.redrivesIn('METRICS')).toEqual([]);
   });
 
-  it('are none of those whose redrive waits, whatever an earlier process found, also beside a stream that cannot be read', async () => {
+  it('are none of those whose redrive waits, also where an earlier process found one, and beside a stream that cannot be read', async () => {
     const [first, other] = [letter(), letter({ base: '6' })];
     let isOtherWaiting = true;
     const search = createLostLetters({
