@@ -129,7 +129,7 @@ const busRows = async (
       stream,
       consumer: stream === 'METRICS' ? 'questdb' : 'clickhouse',
       bytesMax: 2 ** 24,
-      ackWaitMs: 30_000,
+      ackWaitMs: () => 30_000,
       elapsed: createElapsed(),
       hasRoom: () => true,
       onDelivery: (delivery: Delivery) => {

@@ -193,13 +193,15 @@ export type AccountFilter = BalanceFilter & { readonly isUntilNow?: boolean };
  * with a difference has an account although nothing of it was settled. A difference that was found within the time is shown although its
  * items arrived at another one, by the clock of their receiver; an open one that makes the account false, however old it is. With
  * `isUntilNow` an account of all of the period has no end: a receiver whose clock is ahead books what it takes now under later minutes.
- * `isKnown` false: the looks are behind, and nothing is known to add up. Throws the Faults of the ClickHouse client.
+ * `isKnown` false: the looks are behind, and nothing is known to add up; nor is it of a data id that `isUnread`: the looks cannot read its
+ * stream. Throws the Faults of the ClickHouse client.
  */
 export const readOwnerAccounts = async (
   clickhouse: Clickhouse,
   { isUntilNow = false, ...asked }: AccountFilter,
   by: Bucket | undefined,
   isKnown: boolean,
+  isUnread: (dataId: number) => boolean = () => false,
 ): Promise<Account[]> => {
   const isEndless = isUntilNow && by === undefined;
   const { untilMs: _, ...endless } = asked;
@@ -232,7 +234,13 @@ export const readOwnerAccounts = async (
       places.set(key, { ...emptyBalance({ ...first, minute: minuteBy(first.minute, by) }), refusals: [] });
   return [...places]
     .map(([key, balance]) =>
-      accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isKnown, isInWindow),
+      accountOf(
+        balance,
+        books.get(key) ?? [],
+        found.get(key) ?? [],
+        isKnown && !isUnread(balance.dataId),
+        isInWindow,
+      ),
     )
     .toSorted(inOrder);
 };

@@ -9,12 +9,15 @@ import { decodeFrame } from '../wire/frame.ts';
 import { isRedrive } from '../wire/redrive.ts';
 import { pipelineOf } from './difference.ts';
 import { type LostLettersDependencies, textOfLetter, textOfOwnLetter } from './lost-letters.ts';
+import type { AccountedStream } from './queue-state.ts';
 
 /** Messages with open letters in the records. More are there only where a whole DEADLETTER was lost. */
 const openMax = 100_000;
 const keptMax = 10_000;
 const waitingMax = 5_000;
 const pageMax = 256;
+/** The end of a stream that this process may not read: any redrive may wait there. */
+const unreadEnd = Number.MAX_SAFE_INTEGER;
 
 /** The letter whose redrive this message is; undefined where this program cannot tell. */
 const redriveIn = (stream: string, { payload }: StoredMessage): string | undefined => {
@@ -38,7 +41,7 @@ const stateText = ({ created, state }: StreamAnswer['stream']): string =>
 export const createLetterReads = (
   bus: Bus,
   clickhouse: Clickhouse,
-  streams: readonly string[],
+  streams: () => readonly AccountedStream[],
 ): LetterReads => {
   const reader = createStreamReader(bus);
   let known: { readonly state: string; readonly kept: ReadonlySet<string> | undefined } | undefined;
@@ -87,10 +90,12 @@ export const createLetterReads = (
     },
     readEnds: async () => {
       const ends = new Map<string, number>();
-      for (const stream of streams) ends.set(stream, await endOf(bus, stream));
+      for (const { name, isUnread } of streams())
+        ends.set(name, isUnread === true ? unreadEnd : await endOf(bus, name));
       return ends;
     },
     readRedrives: async (stream, last) => {
+      if (last === unreadEnd) return undefined;
       const redrives = new Set<string>();
       try {
         let read = 0;

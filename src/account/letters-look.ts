@@ -13,7 +13,8 @@ import type { Stretch } from './uncounted.ts';
 export type LettersLookDependencies = {
   readonly bus: Bus;
   readonly clickhouse: Clickhouse;
-  readonly streams: readonly AccountedStream[];
+  /** The streams of the look under way. */
+  readonly streams: () => readonly AccountedStream[];
   /** Waits until what transfer has acknowledged is in the records. Returns how long, in ms. */
   readonly untilRecorded: () => Promise<number>;
   /** Rows that the store has of each owner and no record names, by `ownerText`. */
@@ -42,11 +43,7 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
   const { bus, clickhouse, streams, untilRecorded, unrecordedRows, rowsBefore } = deps;
   let waitedMs = 0;
   let dueAt = 0;
-  const reads = createLetterReads(
-    bus,
-    clickhouse,
-    streams.map(({ name }) => name),
-  );
+  const reads = createLetterReads(bus, clickhouse, streams);
   const unchanged = createUnchangedLetters(performance.now.bind(performance));
   const letters = createLostLetters({
     ...reads,

@@ -51,6 +51,8 @@ export type LookDependencies = {
   readonly bus: Bus;
   readonly clickhouse: Clickhouse;
   readonly streams: readonly AccountedStream[];
+  /** Those of QuestDB instances that the setting lacks, as they are now. Throws the Faults of NATS. */
+  readonly furtherStreams?: () => Promise<readonly AccountedStream[]>;
   /** Stream and consumer that carry the lines of both books. */
   readonly ledger: AccountedStream;
   readonly stores: StoreLook;
@@ -96,6 +98,8 @@ class Looks {
   private readonly earlierRows = createEarlierRows(() => Math.floor(Date.now() / 1_000));
   /** Whether messages of a stream wait and none was settled since the look before. */
   private isHalted = false;
+  /** All streams of this look. */
+  private streams: readonly AccountedStream[];
   /** Lines were changed or removed since the last look at the letters that ended. */
   private isTouchedForLetters = false;
   /** The last look at the stores saw a day begin to change, or has not ended. */
@@ -107,6 +111,7 @@ class Looks {
 
   constructor(deps: LookDependencies) {
     this.deps = deps;
+    this.streams = deps.streams;
     this.reader = createStreamReader(deps.bus);
     this.untilRecorded = createUntilRecorded({ ...deps, reader: this.reader });
     this.touched = createTouchedTables(deps.clickhouse);
@@ -129,7 +134,7 @@ class Looks {
     });
     this.ends = createStreamEnds({ ...deps, elapsed: performance.now.bind(performance) });
     this.letters = createLettersLook({
-      ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
+      ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: () => this.streams },
       untilRecorded: this.untilRecorded,
       ...this.rowsOfStores(),
     });
@@ -137,20 +142,22 @@ class Looks {
 
   /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
   async look(): Promise<LookResult> {
-    const { bus, clickhouse, streams } = this.deps;
+    const { bus, clickhouse } = this.deps;
     // Without ClickHouse LEDGER is not written either: a look that waited for that first would name the wrong cause, a minute late.
     await clickhouse.ping();
     this.found ??= await openFoundDifferences(clickhouse, performance.now.bind(performance));
     this.storesWaitedMs = 0;
     const { found } = this;
     await found.takeOver();
+    this.streams = [...this.deps.streams, ...((await this.deps.furtherStreams?.()) ?? [])];
     await this.ends.begin();
     this.earlierRows.note(found.all);
     const changesBefore = found.changes;
     this.isHalted = false;
     const looks = new Map<string, StreamLook>();
-    for (const stream of streams) {
+    for (const stream of this.streams) {
       const { name } = stream;
+      if (stream.isUnread === true) continue;
       const isLacking = this.lacking.has(name);
       const hasStuck = [...found.all].some((each) => each.stream === name && each.kind === 'stuck');
       const before = this.queues.get(name);

@@ -1,5 +1,6 @@
+import type { Pipeline } from '../model/signals.ts';
 import type { OpenLetterOf } from '../outcomes/record-reader.ts';
-import { type Difference, type Owner, streamOfStore } from './difference.ts';
+import { type Difference, type Owner, pipelineOf, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { Stretch } from './uncounted.ts';
 
@@ -28,7 +29,7 @@ export type LostLettersDependencies = {
   /** The last sequence of each stream of items. */
   readonly readEnds: () => Promise<ReadonlyMap<string, number>>;
   /**
-   * `textOfLetter` of the redrives that wait in a stream, up to a sequence; undefined where too many messages do.
+   * `textOfLetter` of the redrives that wait in a stream, up to a sequence; undefined where too many messages do, or it may not be read.
    */
   readonly readRedrives: (stream: string, last: number) => Promise<ReadonlySet<string> | undefined>;
   /** Resolves once what transfer has acknowledged is in the records. */
@@ -75,22 +76,31 @@ const farOwners = (texts: Iterable<string>, open: ReadonlySet<string>): Set<stri
   return owners;
 };
 
-/** The redrives that wait; undefined where a stream holds too many messages to be read. */
+/** The redrives that wait, as far as they can be read, and the signals of which some cannot. */
+type Waiting = { readonly redrives: ReadonlySet<string>; readonly unread: ReadonlySet<Pipeline> };
+
 const readWaiting = async (
   { readRedrives }: LostLettersDependencies,
   missed: Iterable<Missed>,
-): Promise<ReadonlySet<string> | undefined> => {
+): Promise<Waiting> => {
   const last = new Map<string, number>();
   for (const { ends } of missed)
     for (const [stream, end] of ends) last.set(stream, Math.max(end, last.get(stream) ?? 0));
-  const waiting = new Set<string>();
+  const waiting = { redrives: new Set<string>(), unread: new Set<Pipeline>() };
   for (const [stream, end] of last) {
     const redrives = await readRedrives(stream, end);
-    if (redrives === undefined) return undefined;
-    for (const each of redrives) waiting.add(each);
+    if (redrives === undefined) waiting.unread.add(pipelineOf(stream));
+    for (const each of redrives ?? []) waiting.redrives.add(each);
   }
   return waiting;
 };
+
+/** Those that are still missed. One whose redrive waits is not lost, also where an earlier process found that it was. */
+const undecidedOf = (
+  before: Iterable<string>,
+  missed: ReadonlyMap<string, Missed>,
+  isWaiting: (text: string) => boolean,
+): Set<string> => new Set([...before].filter((text) => missed.has(text) && !isWaiting(text)));
 
 /**
  * The order matters. A letter is stored before its record, its redrive and its purge record before it is removed: what DEADLETTER does not
@@ -118,7 +128,7 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
     },
     find: async () => {
       const beginNow = await deps.readEnds();
-      let waiting: ReadonlySet<string> | undefined = new Set();
+      let waiting: Waiting = { redrives: new Set(), unread: new Set() };
       if (missed.size > 0) {
         waiting = await readWaiting(deps, new Set(missed.values()));
         await deps.untilRecorded();
@@ -132,7 +142,7 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
           .filter((letter) => !kept.has(textOfOwnLetter(letter)) && !kept.has(textOfLetter(letter)))
           .map((letter) => [textOfOwnLetter(letter), letter]),
       );
-      const far = farOwners([...kept, ...(waiting ?? [])], new Set(open.map(textOfLetter)));
+      const far = farOwners([...kept, ...waiting.redrives], new Set(open.map(textOfLetter)));
       const isAmbiguous = ({ ordinal, pipeline, data_id, app_id }: OpenLetterOf): boolean =>
         ordinal === 0 && (far.has(pipeline) || far.has(`${pipeline} ${data_id} ${app_id}`));
       const isNew = [...missing.keys()].some((text) => !missed.has(text) && !lost.has(text));
@@ -143,8 +153,8 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
         const before = missed.get(text);
         const isGone =
           before !== undefined &&
-          waiting !== undefined &&
-          !waiting.has(textOfLetter(letter)) &&
+          !waiting.unread.has(letter.pipeline) &&
+          !waiting.redrives.has(textOfLetter(letter)) &&
           !isAmbiguous(letter);
         const known = lost.get(text);
         if (known !== undefined) nowLost.set(text, known);
@@ -154,7 +164,10 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
       missed = nowMissed;
       lost = nowLost;
       begin = beginNow;
-      undecided = new Set([...(undecided ?? missed.keys())].filter((text) => missed.has(text)));
+      undecided = undecidedOf(undecided ?? missed.keys(), missed, (text) => {
+        const letter = missing.get(text);
+        return letter !== undefined && waiting.redrives.has(textOfLetter(letter));
+      });
       return undecided.size > 0
         ? undefined
         : [...missing].filter(([text]) => lost.has(text)).map(([, each]) => each);

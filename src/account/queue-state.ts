@@ -4,7 +4,12 @@ import { beginOf, isConsumerMissing, isStreamMissing, readStream } from '../bus/
 import type { Queue } from './compare.ts';
 
 /** A stream whose messages are accounted for, and its consumer. */
-export type AccountedStream = { readonly name: string; readonly consumer: string };
+export type AccountedStream = {
+  readonly name: string;
+  readonly consumer: string;
+  /** This process may not read it. */
+  readonly isUnread?: boolean;
+};
 
 const gone: Queue = { exists: false, begin: 1, first: 0, last: 0, messages: 0, floor: 0, end: 0 };
 

@@ -48,7 +48,9 @@ export type PullerOptions = {
   readonly consumer: string;
   readonly bytesMax: number;
   /** The ack wait of the consumer. */
-  readonly ackWaitMs: number;
+  readonly ackWaitMs: () => number;
+  /** No pull is sent before. */
+  readonly whenReady?: Promise<void>;
   /** The clock of `createElapsed`, ms. */
   readonly elapsed: () => number;
   /** Checked before each pull: false = wait for `roomMade`. */
@@ -141,7 +143,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
   const request = JSON.stringify({ batch: messagesMax, max_bytes: bytesMax, expires: nanos(pullExpiresMs) });
   const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
   // No pull lasts longer, so only a process that was paused reads later: the ack wait may have begun when the pull was sent.
-  const lateAfterMs = Math.min(pullExpiresMs + graceMs, ackWaitMs / 2);
+  const lateAfterMs = (): number => Math.min(pullExpiresMs + graceMs, ackWaitMs() / 2);
   let stopping = false;
   let wake: (() => void) | undefined;
   let endPull: ((code: number, description: string) => void) | undefined;
@@ -166,7 +168,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
             message.headers.code === 0
           ) {
             deliveries++;
-            options.onDelivery(toDelivery(bus, message, elapsed() - sentAt > lateAfterMs));
+            options.onDelivery(toDelivery(bus, message, elapsed() - sentAt > lateAfterMs()));
           } else end(message.headers.code, message.headers.description);
         },
       });
@@ -185,6 +187,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
   const failing = createFailing(options);
 
   const run = async (): Promise<void> => {
+    await options.whenReady;
     while (!stopping) {
       // One write releases less than a pull brings: the new room need not be enough.
       while (!options.hasRoom() && !stopping) await waitForRoom();

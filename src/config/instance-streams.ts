@@ -1,3 +1,4 @@
+import { Fault } from '../model/fault.ts';
 import { defaultInstance } from '../model/instances.ts';
 import type { ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
 import { loadPipelines, type Pipelines } from './pipelines.ts';
@@ -14,18 +15,20 @@ export const consumerOfInstance = (consumer: ConsumerDefinition, instance: strin
   stream: ofInstance(consumer.stream, instance),
 });
 
-const streamOfInstance = (
-  stream: StreamDefinition,
-  consumer: ConsumerDefinition,
-  subject: string,
-  instance: string,
-): StreamDefinition => ({
-  ...stream,
-  name: ofInstance(stream.name, instance),
-  subjects: [`${ofInstance(subject, instance)}.>`],
-  consumer: consumerOfInstance(consumer, instance),
-  isFurther: true,
-});
+/** The stream of points for a further instance. */
+export const furtherStreamOf = ({ streams, metrics }: Pipelines, instance: string): StreamDefinition => {
+  const { consumer, publish } = metrics;
+  const stream = streams.find(({ name }) => name === consumer.stream);
+  if (stream === undefined)
+    throw new Fault('internal', 'no_stream', `the pipelines have no stream ${consumer.stream}`);
+  return {
+    ...stream,
+    name: ofInstance(stream.name, instance),
+    subjects: [`${ofInstance(publish.subject, instance)}.>`],
+    consumer: consumerOfInstance(consumer, instance),
+    isFurther: true,
+  };
+};
 
 /**
  * The pipelines with a stream of points for each further QuestDB instance, with the budget and the consumer of the first instance:
@@ -33,14 +36,9 @@ const streamOfInstance = (
  * others: where NATS has no room for one of them, the earlier streams are made.
  */
 export const withInstances = (pipelines: Pipelines, instances: readonly string[]): Pipelines => {
-  const { consumer, publish } = pipelines.metrics;
   const further = instances.filter((instance) => instance !== defaultInstance);
-  const { streams } = pipelines;
-  const ofPoints = streams.filter(({ name }) => name === consumer.stream);
-  const more = ofPoints.flatMap((stream) =>
-    further.map((instance) => streamOfInstance(stream, consumer, publish.subject, instance)),
-  );
-  return { ...pipelines, streams: [...streams, ...more] };
+  const more = further.map((instance) => furtherStreamOf(pipelines, instance));
+  return { ...pipelines, streams: [...pipelines.streams, ...more] };
 };
 
 /** The pipelines of the settings, with the streams of all QuestDB instances. Throws the Faults of `loadPipelines`. */

@@ -48,7 +48,8 @@ export type DeadLetterAdmin = {
   last(): Promise<number>;
   /**
    * Sends it back on its way, and removes it once that is stored. May be repeated and done by several at once: its rows are stored
-   * once. Permanent Faults: `not_redrivable` (also of one that was purged, which a restored copy of DEADLETTER has again),
+   * once. Permanent Faults: `not_redrivable` (also of one that was purged, which a restored copy of DEADLETTER has again, and of one whose
+   * stream nobody may read),
    * `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it).
    */
   redrive(letter: Letter, call?: BulkCall): Promise<void>;
@@ -71,6 +72,8 @@ export type DeadLetterAdminDependencies = ClaimsDependencies & {
   readonly readRecord: ReadRecord;
   readonly readRecords: ReadRecords;
   readonly readKeptDays: ReadKeptDays;
+  /** Whether the settings name a consumer of this stream. */
+  readonly isRead: (stream: string) => boolean;
 };
 
 const pageMax = 256;
@@ -294,6 +297,29 @@ const createPurgeLooks = ({
   };
 };
 
+const recordsOf = (id: string, { header }: Letter, rows: readonly OutcomeRow[]): ConfirmedMessage[] =>
+  rows.map((row) => ({
+    subject: ledgerSubjects.outcomes,
+    messageId: `${id}:${header.redrive + 1}:${row.data_id || row.app_id}`,
+    payload: Buffer.from(`${JSON.stringify(row)}\n`),
+  }));
+
+/** Where no process reads its stream, the letter would be neither stored nor among the dead letters. Permanent Fault `not_redrivable`. */
+export const requireRead = (
+  {
+    sequence,
+    header: { stream },
+  }: { readonly sequence: number; readonly header: Pick<Letter['header'], 'stream'> },
+  { isRead }: Pick<DeadLetterAdminDependencies, 'isRead'>,
+): void => {
+  if (isRead(stream)) return;
+  throw new Fault(
+    'permanent',
+    'not_redrivable',
+    `dead letter ${sequence} goes to stream ${stream}, whose QuestDB instance TIDEMARK_QUESTDB_URLS of metadata lacks, so that it may wait there unread: add the instance for every role, then redrive it again`,
+  );
+};
+
 export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
   const { bus, encodeItem, readKeptDays } = deps;
   const reads = createLetterReads(bus);
@@ -314,18 +340,12 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     return redriveMessage(letter, isReceived && isForGood ? await encode(true) : rows);
   };
 
-  const recordsOf = (id: string, { header }: Letter, rows: readonly OutcomeRow[]): ConfirmedMessage[] =>
-    rows.map((row) => ({
-      subject: ledgerSubjects.outcomes,
-      messageId: `${id}:${header.redrive + 1}:${row.data_id || row.app_id}`,
-      payload: Buffer.from(`${JSON.stringify(row)}\n`),
-    }));
-
   const { purgeRecords, requireNotPurged, beginChecks } = createPurgeLooks(deps);
 
   return {
     ...reads,
     redrive: async (letter, call = newCall()) => {
+      requireRead(letter, deps);
       await requireNotPurged(letter, call);
       const message = await redriveMessageOf(letter, true);
       // Its item leaves the dead letters only once the stream has the message: else a refusal would take it out of the account.
@@ -333,6 +353,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await act(letter, 'redrive', [message, ...records]);
     },
     checkRedrive: async (letter, call = newCall()) => {
+      requireRead(letter, deps);
       await requireFree(letter, 'redrive');
       await redriveMessageOf(letter, false);
       await requireNotPurged(letter, call);

@@ -17,8 +17,8 @@ export type Placements = {
   readonly whenReady: Promise<void>;
   /** The first instance where no record names another. */
   instanceOf(dataId: number): string;
-  /** Instances that records name and that are not among these, each with how many data ids. */
-  unknown(names: readonly string[]): ReadonlyMap<string, number>;
+  /** Instances that records name and that are not among these, each with how many data ids that are not purged. */
+  unknown(names: readonly string[], isPurged?: (dataId: number) => boolean): ReadonlyMap<string, number>;
   stop(): void;
 };
 
@@ -47,10 +47,10 @@ export const startPlacements = (records: Pick<KvBucket, 'watch'>): Placements =>
   return {
     whenReady,
     instanceOf: (dataId) => elsewhere.get(dataId) ?? defaultInstance,
-    unknown: (names) => {
+    unknown: (names, isPurged = () => false) => {
       const counts = new Map<string, number>();
-      for (const name of elsewhere.values())
-        if (!names.includes(name)) counts.set(name, (counts.get(name) ?? 0) + 1);
+      for (const [dataId, name] of elsewhere)
+        if (!names.includes(name) && !isPurged(dataId)) counts.set(name, (counts.get(name) ?? 0) + 1);
       return counts;
     },
     stop: () => watch.stop(),

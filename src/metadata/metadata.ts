@@ -206,12 +206,13 @@ const startMetadata = async (
     valuesMax: settings.metadata.dimensionValuesMax,
   });
   work.add('bound of dimensions', () => bound.stop());
-  const { account, watch, upkeep, disk } = openWatches(given, state, metrics, ready, work);
+  const { account, watch, upkeep, disk, furtherStreams } = openWatches(given, state, metrics, ready, work);
   const accountState = () => account.state;
   const ofSystem = () => systemOwners(records);
   const pulse = openPulse(
     {
       ...{ ...given, ...state, readiness, instances: questdb, watch, upkeep, accountState },
+      ...{ isUnread: account.isUnread, furtherStreams },
       systemOwners: ofSystem,
     },
     work,
@@ -231,7 +232,7 @@ const startMetadata = async (
   work.add('keeper', () => keeper.stop());
   const itemRetention = startItemRetention({ clickhouse: given.clickhouse, records, now: Date.now, log });
   work.add('retention of items', () => itemRetention.stop());
-  const reads = openReads(given, state, { account, audit, disk }, parts);
+  const reads = openReads(given, state, { account, audit, disk, furtherStreams }, parts);
   const services: Services = {
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },
     ...reads,

@@ -12,6 +12,7 @@ import { type Account, openAccount } from './account/account.ts';
 import { openConsole } from './console/open-console.ts';
 import { createDiskReads, type DiskReads } from './disk/disk-use.ts';
 import { startDiskWatch } from './disk/disk-watch.ts';
+import { createFurtherStreams, type FurtherStreams } from './further-streams.ts';
 import { createInspected, type Inspected } from './inspect/inspected.ts';
 import type { Given, openState, Ready } from './open-state.ts';
 import type { Services } from './role-api.ts';
@@ -28,17 +29,27 @@ export const openWatches = (
   metrics: MetadataMetrics,
   ready: Ready,
   work: Parts,
-): { account: Account; watch: Watch; upkeep: Upkeep; disk: DiskReads } => {
+): { account: Account; watch: Watch; upkeep: Upkeep; disk: DiskReads; furtherStreams: FurtherStreams } => {
   const { registry } = metrics;
   let isRead = false;
   void records.ready.then(() => {
     isRead = true;
+  });
+  const { placements, purges } = records;
+  const furtherStreams = createFurtherStreams({
+    ...{ bus, pipelines, elapsed: performance.now.bind(performance) },
+    placedOn: () =>
+      placements.list().flatMap(({ id, value }) => (purges.known(id) === undefined ? [value.questdb] : [])),
   });
   const watch = startWatch({
     bus,
     clickhouse: given.clickhouse,
     records: () => (isRead ? records : undefined),
     streams: pipelines.streams,
+    furtherStreams: async () => {
+      await furtherStreams.look();
+      return furtherStreams.there;
+    },
     metrics: createWatchMetrics(registry),
     now: Date.now,
     log: given.log,
@@ -51,7 +62,7 @@ export const openWatches = (
   const orphans = createOrphans({ bus, readAccounts, isBegun, now: Date.now });
   const account = openAccount({
     ...given,
-    ...{ bus, pipelines, records, orphans },
+    ...{ bus, pipelines, records, orphans, furtherStreams },
     metrics: createAccountMetrics(registry),
   });
   work.add('looks at the account', () => account.stop());
@@ -70,14 +81,19 @@ export const openWatches = (
   });
   const diskWatch = startDiskWatch({ disk, ready: records.ready, metrics: upkeepMetrics });
   work.add('forecasts of the disks', () => diskWatch.stop());
-  return { account, watch, upkeep, disk };
+  return { account, watch, upkeep, disk, furtherStreams };
 };
 
 /** What the API shows beside the records, and the sessions of those who look at it. */
 export const openReads = (
   given: Given,
   { bus, pipelines, adminTokens }: Pick<Services, 'bus' | 'pipelines' | 'adminTokens'>,
-  { account, audit, disk }: Pick<Services, 'account' | 'audit'> & Pick<Inspected, 'disk'>,
+  {
+    account,
+    audit,
+    disk,
+    furtherStreams,
+  }: Pick<Services, 'account' | 'audit'> & Pick<Inspected, 'disk'> & { furtherStreams: FurtherStreams },
   parts: Parts,
 ): Pick<Services, 'outcomes' | 'console' | 'inspected'> => {
   const { streams } = pipelines;
@@ -87,7 +103,10 @@ export const openReads = (
   });
   parts.add('looks at arrivals', () => inspected.arrivals.stop());
   return {
-    outcomes: createOutcomeReads(bus, given.clickhouse, streams),
+    outcomes: createOutcomeReads(bus, given.clickhouse, streams, async () => {
+      await furtherStreams.look();
+      return furtherStreams.there;
+    }),
     console: openConsole(given.settings, { bus, adminTokens, audit }),
     inspected,
   };

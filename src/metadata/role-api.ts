@@ -73,6 +73,7 @@ export const createRoleApi = (
       readRecord: createRecordReader(clickhouse),
       readRecords: createRecordsReader(clickhouse),
       readKeptDays: createKeptDays({ records: records.bucket, retentionDays: retentionIn(pipelines) }),
+      isRead: (stream) => pipelines.streams.some(({ name }) => name === stream),
       now: Date.now,
     }),
     orphans: account.orphans,

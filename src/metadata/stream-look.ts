@@ -15,6 +15,8 @@ export type StreamLook = {
 
 export type StreamLookDeps = {
   readonly streams: readonly StreamDefinition[];
+  /** Those of QuestDB instances that the setting lacks and that NATS has now. */
+  readonly furtherStreams?: () => Promise<readonly StreamDefinition[]>;
   readonly metrics: WatchMetrics;
   /** Undefined for a missing stream. Throws where NATS does not answer. */
   readonly health: (stream: StreamDefinition) => Promise<StreamHealth | undefined>;
@@ -49,7 +51,13 @@ const show = (metrics: WatchMetrics, { name, consumer }: StreamDefinition, healt
 };
 
 /** A missing stream reports nothing; neither it nor one that NATS does not answer for hides the metrics of the others. */
-export const createStreamLook = ({ streams, metrics, health: read, elapsed }: StreamLookDeps): StreamLook => {
+export const createStreamLook = ({
+  streams,
+  furtherStreams = async () => [],
+  metrics,
+  health: read,
+  elapsed,
+}: StreamLookDeps): StreamLook => {
   const missing = new Set<string>();
   const trends = createStreamTrends(elapsed);
   const readAt = new Map<string, number>();
@@ -69,8 +77,12 @@ export const createStreamLook = ({ streams, metrics, health: read, elapsed }: St
     show(metrics, definition, health);
   };
 
+  const readFurther = async (): Promise<void> => {
+    await Promise.all((await furtherStreams()).map(readOne));
+  };
+
   const readAll = async (): Promise<void> => {
-    const reads = await Promise.allSettled(streams.map(readOne));
+    const reads = await Promise.allSettled([...streams.map(readOne), readFurther()]);
     for (const one of reads) if (one.status === 'rejected') throw one.reason;
   };
 
@@ -78,6 +90,7 @@ export const createStreamLook = ({ streams, metrics, health: read, elapsed }: St
     for (const [name, at] of readAt) {
       if (elapsed() - at <= figuresMsMax) continue;
       readAt.delete(name);
+      missing.delete(name);
       forget(metrics, name);
       metrics.missing.remove({ stream: name });
     }

@@ -27,6 +27,8 @@ export type WatchDeps = {
   /** Undefined until they were read. */
   readonly records: () => UsageRecords | undefined;
   readonly streams: readonly StreamDefinition[];
+  /** As in `StreamLookDeps`. */
+  readonly furtherStreams?: () => Promise<readonly StreamDefinition[]>;
   readonly metrics: WatchMetrics;
   readonly now: () => number;
   readonly log: Log;

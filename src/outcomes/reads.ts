@@ -38,11 +38,12 @@ export const createOutcomeReads = (
   bus: Bus,
   clickhouse: Clickhouse,
   streams: readonly ReadStream[],
+  furtherStreams: () => Promise<readonly ReadStream[]> = async () => [],
 ): OutcomeReads => ({
   clickhouse,
   // Only messages of a stream with a consumer are in flight.
   inFlight: async () => {
-    const states = streams.flatMap((stream) =>
+    const states = [...streams, ...(await furtherStreams())].flatMap((stream) =>
       stream.consumer === undefined ? [] : [stateOf(bus, stream, stream.consumer.name)],
     );
     return (await Promise.all(states)).filter((state) => state !== undefined);

@@ -1,3 +1,4 @@
+import { type AckWait, startAckWait } from '../bus/ack-wait.ts';
 import type { Bus } from '../bus/connection.ts';
 import { startPuller } from '../bus/puller.ts';
 import type { BreakerDefinition, ConsumerDefinition } from '../config/pipelines.ts';
@@ -11,7 +12,7 @@ import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import type { TransferSamples } from './samples.ts';
 import type { Sink } from './sink.ts';
-import { createWorker } from './worker.ts';
+import { createWorker, type WorkerOptions } from './worker.ts';
 
 /** Two pulls' worth: one in the write, one gathered meanwhile. */
 const pullsHeld = 2;
@@ -60,6 +61,8 @@ export type ConsumerDependencies<E> = {
   readonly elapsed: () => number;
   /** Undefined where tracing is off. */
   readonly traces?: BatchTraces | undefined;
+  /** Of the consumer, where its sink needs it too; it stops with the consumer. */
+  readonly ackWait?: AckWait;
 };
 
 const openBreaker = <E>(
@@ -83,13 +86,36 @@ const openBreaker = <E>(
   });
 };
 
+const workerOptionsOf = (options: ConsumerOptions, ackWait: AckWait): WorkerOptions => ({
+  stream: options.consumer.stream,
+  ackWaitMs: ackWait.now,
+  rowsPerWriteMax: options.rowsPerWriteMax,
+  heldBytesMax: pullsHeld * options.pullBytesMax,
+  writeIntervalMs: options.writeIntervalMs,
+  writeIntervalMsMax: options.writeIntervalMsMax,
+  gatheredMax: Math.max(1, Math.floor(options.consumer.ackPendingMax / 2)),
+});
+
 /** Starts the line of one signal: the puller brings messages to the worker, the sink writes them to the store. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 export const startConsumer = <E>(
   options: ConsumerOptions,
-  { bus, sink, deadLetters, ledger, samples, metrics, log, now, elapsed, traces }: ConsumerDependencies<E>,
+  {
+    bus,
+    sink,
+    deadLetters,
+    ledger,
+    samples,
+    metrics,
+    log,
+    now,
+    elapsed,
+    traces,
+    ...deps
+  }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
+  const ackWait = deps.ackWait ?? startAckWait(bus, consumer);
   const label = { pipeline: sink.label ?? sink.pipeline };
   let isStopping = false;
   let held: string | undefined;
@@ -109,38 +135,28 @@ export const startConsumer = <E>(
     },
   });
   const breaker = openBreaker(options.breaker, { sink, metrics, log }, onRoom);
-  const worker = createWorker(
-    {
-      stream: consumer.stream,
-      ackWaitMs: consumer.ackWaitMs,
-      rowsPerWriteMax: options.rowsPerWriteMax,
-      heldBytesMax: pullsHeld * options.pullBytesMax,
-      writeIntervalMs: options.writeIntervalMs,
-      writeIntervalMsMax: options.writeIntervalMsMax,
-      gatheredMax: Math.max(1, Math.floor(consumer.ackPendingMax / 2)),
-    },
-    {
-      sink,
-      ledger,
-      deadLetters: retrying,
-      breaker,
-      isHeld: () => held !== undefined,
-      samples,
-      metrics,
-      log,
-      now,
-      elapsed,
-      onRoom,
-      traces,
-    },
-  );
+  const worker = createWorker(workerOptionsOf(options, ackWait), {
+    sink,
+    ledger,
+    deadLetters: retrying,
+    breaker,
+    isHeld: () => held !== undefined,
+    samples,
+    metrics,
+    log,
+    now,
+    elapsed,
+    onRoom,
+    traces,
+  });
   // Consumers of several streams have one name.
   const pulled = { stream: consumer.stream, consumer: consumer.name };
   const puller = startPuller(bus, {
     stream: consumer.stream,
     consumer: consumer.name,
     bytesMax: options.pullBytesMax,
-    ackWaitMs: consumer.ackWaitMs,
+    ackWaitMs: ackWait.now,
+    whenReady: ackWait.whenRead,
     elapsed,
     hasRoom: () => worker.hasRoom,
     onDelivery: (delivery) => worker.take(delivery),
@@ -171,6 +187,8 @@ export const startConsumer = <E>(
     stop: async () => {
       isStopping = true;
       breaker.stop();
+      // The puller waits for it.
+      ackWait.stop();
       await puller.stop();
       await worker.drain(options.drainMs ?? drainMsDefault);
     },

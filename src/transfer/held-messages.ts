@@ -1,7 +1,7 @@
 import type { HeldMessage } from './held-message.ts';
 
 export type HeldMessagesOptions = {
-  readonly ackWaitMs: number;
+  readonly ackWaitMs: () => number;
   readonly rowsPerWriteMax: number;
   /** The clock of `createElapsed`. */
   readonly elapsed: () => number;
@@ -116,7 +116,7 @@ export const createHeldMessages = <E>({
     },
     next: () => {
       // Thousands may be held, and most writes find all of them alive.
-      const aliveSince = elapsed() - ackWaitMs / 2;
+      const aliveSince = elapsed() - ackWaitMs() / 2;
       const isStale = ({ touchedAt }: HeldMessage<E>): boolean => touchedAt < aliveSince;
       const stale = [...unfinished.filter(isStale), ...gathered.filter(isStale)];
       if (stale.length > 0) {
@@ -143,7 +143,7 @@ export const createHeldMessages = <E>({
     },
     keepAlive: () => {
       const now = elapsed();
-      for (const message of [...inWrite, ...unfinished, ...gathered]) keepAlive(message, now, ackWaitMs);
+      for (const message of [...inWrite, ...unfinished, ...gathered]) keepAlive(message, now, ackWaitMs());
     },
   };
 };

@@ -19,7 +19,8 @@ import { busyShares, createWritePace, type WritePace } from './write-pace.ts';
 
 export type WorkerOptions = {
   readonly stream: string;
-  readonly ackWaitMs: number;
+  /** It may change. */
+  readonly ackWaitMs: () => number;
   readonly rowsPerWriteMax: number;
   /** Message bytes held before pulls stop. While writes leave messages unfinished, others may hold half as much beside the wide ones. */
   readonly heldBytesMax: number;
@@ -147,6 +148,19 @@ const paceOf = <E>(
     arrived: () => held.gathered.arrived,
   });
 
+/** At an eighth of the ack wait, until the answer is called. */
+const keepAliveEvery = (held: Pick<HeldMessages<unknown>, 'keepAlive'>, ackWaitMs: () => number) => {
+  let timer: NodeJS.Timeout;
+  const later = (): void => {
+    timer = setTimeout(() => {
+      held.keepAlive();
+      later();
+    }, ackWaitMs() / 8).unref();
+  };
+  later();
+  return (): void => clearTimeout(timer);
+};
+
 export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
   const { breaker, log, onRoom } = deps;
   let isStopping = false;
@@ -173,7 +187,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     },
     onError: (error) => log.error({ error: errorText(error) }, 'internal error in the writing loop'),
   });
-  const keepAlive = setInterval(held.keepAlive, options.ackWaitMs / 8).unref();
+  const endKeepAlive = keepAliveEvery(held, options.ackWaitMs);
 
   const drain = async (timeoutMs: number): Promise<void> => {
     isDraining = true;
@@ -184,7 +198,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     isStopping = true;
     stages.giveBackGathered();
     if (loop.isRunning) await finished;
-    clearInterval(keepAlive);
+    endKeepAlive();
   };
 
   return {

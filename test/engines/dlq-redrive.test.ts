@@ -137,6 +137,7 @@ const admin = async () => {
     readRecord,
     readRecords: readRecord,
     readKeptDays: async () => undefined,
+    isRead: () => true,
     now: Date.now,
   });
 };

@@ -103,7 +103,14 @@ const openLine = (url: string) => {
   const sink = createBlocksSink(
     tables,
     { isFresh: () => true, holds: async () => true },
-    { pipeline: 'traces', stream: 'TRACES', boot: 5, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
+    {
+      pipeline: 'traces',
+      stream: 'TRACES',
+      boot: 5,
+      ackWaitMs: () => 30_000,
+      elapsed: () => 0,
+      guard: 'suspect',
+    },
     { onGuarded: () => {}, onUnanswered: late.owe, onUnclassified: () => {} },
   );
   onTestFinished(async () => {

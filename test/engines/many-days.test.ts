@@ -99,7 +99,7 @@ const startLine = () => {
   const sink = createBlocksSink(
     [{ table: spansTable, writer, onOverlap: async () => {} }],
     { isFresh: () => true, holds: async () => true },
-    { pipeline: 'traces', stream, boot: 5, ackWaitMs: consumer.ackWaitMs, elapsed, guard: 'suspect' },
+    { pipeline: 'traces', stream, boot: 5, ackWaitMs: () => consumer.ackWaitMs, elapsed, guard: 'suspect' },
     { onGuarded: () => line.guarded++, onUnanswered: async () => {}, onUnclassified: () => {} },
   );
   const running = startConsumer(

@@ -66,7 +66,7 @@ const sweepIn = ({ bus, clickhouse, publisher }: Setting) => {
 const take = (bus: Bus, onDelivery: (delivery: Delivery) => void) =>
   startPuller(bus, {
     ...{ stream: consumer.stream, consumer: consumer.name, bytesMax: 2 ** 24 },
-    ...{ ackWaitMs: consumer.ackWaitMs, elapsed: createElapsed() },
+    ...{ ackWaitMs: () => consumer.ackWaitMs, elapsed: createElapsed() },
     ...{ hasRoom: () => true, onDelivery, onFault: () => {} },
   });
 

@@ -31,7 +31,7 @@ it('a worker that lets go of one message at a time never holds more than its bou
     stream: 'S',
     consumer: 'c',
     bytesMax: pullBytesMax,
-    ackWaitMs: 30_000,
+    ackWaitMs: () => 30_000,
     elapsed: createElapsed(),
     hasRoom: () => held.length * messageBytes < heldBytesMax,
     onDelivery: (delivery) => {

@@ -67,7 +67,7 @@ const createWorker = (bus: Bus) => {
     stream: 'METRICS',
     consumer: 'questdb',
     bytesMax: 8 * messageBytes,
-    ackWaitMs: 30_000,
+    ackWaitMs: () => 30_000,
     elapsed: createElapsed(),
     hasRoom: () => stored.size < storedMax,
     onDelivery: (delivery) => {

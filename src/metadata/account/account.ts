@@ -6,6 +6,7 @@ import { readDifferences } from '../../account/difference-table.ts';
 import { ownerText } from '../../account/explain-losses.ts';
 import { createLook, type LookResult } from '../../account/look.ts';
 import type { StoreTargets } from '../../account/owner-stores.ts';
+import type { PointsTable } from '../../account/point-rows.ts';
 import type { DayFilter } from '../../account/settled-days.ts';
 import { compareStores, type StoreComparison } from '../../account/store-compare.ts';
 import { createStoreLook } from '../../account/store-look.ts';
@@ -25,8 +26,9 @@ import type { Pipeline } from '../../model/signals.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountMetrics } from '../../telemetry/account-metrics.ts';
 import type { Log } from '../../telemetry/log.ts';
+import type { FurtherStreams } from '../further-streams.ts';
 import type { Records } from '../records/store.ts';
-import { knownInstanceOf, type PlacedInstance } from '../tables/placement.ts';
+import { knownInstanceOf, type PlacedInstance, unknownInstanceText } from '../tables/placement.ts';
 import { type AccountState, startAccountWatch } from './account-watch.ts';
 import { whyLeftOut } from './left-out.ts';
 
@@ -34,6 +36,8 @@ import { whyLeftOut } from './left-out.ts';
 export type Account = {
   readonly state: AccountState;
   readonly orphans: Orphans;
+  /** Whether this process may not read the stream of a data id: its account is not known. */
+  readonly isUnread: (dataId: number) => boolean;
   /** Compares the stores with the records now. Throws the Faults of ClickHouse. */
   compareStores(filter: DayFilter): Promise<StoreComparison>;
   stop(): Promise<void>;
@@ -44,6 +48,7 @@ export type AccountDependencies = {
   readonly clickhouse: Clickhouse;
   readonly pipelines: Pipelines;
   readonly instances: readonly PlacedInstance[];
+  readonly furtherStreams: FurtherStreams;
   readonly records: Records;
   readonly orphans: Orphans;
   readonly metrics: AccountMetrics;
@@ -73,7 +78,15 @@ const createTargets = (
   streams: ReturnType<typeof streamsOf>,
   signal: AbortSignal,
 ): (() => StoreTargets) => {
-  const sqls = new Map(instances.map(({ name, sql }) => [name, sql]));
+  const sqls = new Map<string, PointsTable['sql']>(instances.map(({ name, sql }) => [name, sql]));
+  // One that the setting lacks is as one that is away: what another process found of its tables stands.
+  const sqlOf = (name: string): PointsTable['sql'] => {
+    const sql = sqls.get(name) ?? {
+      exec: () => Promise.reject(new Fault('transient', 'questdb_unavailable', unknownInstanceText(name))),
+    };
+    sqls.set(name, sql);
+    return sql;
+  };
   const streamOf = (pipeline: Pipeline, owner: number): string => {
     const { stream } = pipelines[pipeline].consumer;
     return pipeline === 'metrics' ? ofInstance(stream, knownInstanceOf(records, owner)) : stream;
@@ -81,10 +94,11 @@ const createTargets = (
   const caughtUp = createCaughtUp({ bus, ...streams, streamOf, signal });
   return () => ({
     clickhouse,
-    points: records.tables.list().flatMap(({ id, value }) => {
-      const sql = sqls.get(knownInstanceOf(records, id));
-      return sql === undefined ? [] : [{ dataId: id, table: value.table_id, sql }];
-    }),
+    points: records.tables.list().map(({ id, value }) => ({
+      dataId: id,
+      table: value.table_id,
+      sql: sqlOf(knownInstanceOf(records, id)),
+    })),
     isLeftOut: (pipeline, owner) => whyLeftOut(records, pipeline, owner) !== undefined,
     caughtUp,
     aheadMsMax: (pipeline, owner) => {
@@ -159,6 +173,10 @@ export const openAccount = (deps: AccountDependencies): Account => {
   const look = createLook({
     ...{ bus, clickhouse: ofLooks, log, stop: stop.signal },
     streams: streams.accounted,
+    furtherStreams: async () =>
+      (await deps.furtherStreams.look()).flatMap(({ definition: { name, consumer }, isUnread }) =>
+        consumer === undefined ? [] : [{ name, consumer: consumer.name, isUnread }],
+      ),
     ledger: streams.ledger,
     stores: createStoreLook(createTargets(deps, ofLooks, streams, stop.signal)),
     findOrphans: () => findOrphans(deps.orphans),
@@ -204,6 +222,10 @@ export const openAccount = (deps: AccountDependencies): Account => {
       return watch.state;
     },
     orphans: deps.orphans,
+    isUnread: (dataId) =>
+      deps.furtherStreams.isUnread(
+        ofInstance(pipelines.metrics.consumer.stream, knownInstanceOf(deps.records, dataId)),
+      ),
     compareStores: (filter) => compareStores(targets(), filter),
     stop: async () => {
       stop.abort();

@@ -119,7 +119,9 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       const except = exceptOf(records, query);
       const { clickhouse } = outcomes;
       const [accounts, sums, streams] = await Promise.all([
-        query.group === undefined ? readOwnerAccounts(clickhouse, filter, by, not_known_since === null) : [],
+        query.group === undefined
+          ? readOwnerAccounts(clickhouse, filter, by, not_known_since === null, deps.account.isUnread)
+          : [],
         query.group === undefined ? [] : readAccounts(clickhouse, { ...filter, except }, by, false),
         outcomes.inFlight(),
       ]);

@@ -20,7 +20,7 @@ export type HourAccount = {
   readonly since: number;
   readonly until: number;
   readonly terms: Readonly<Record<Pipeline, Terms>>;
-  /** Null while the books cannot be compared, or rows of an owner cannot be read. */
+  /** Null while the books cannot be compared, or rows of an owner, or its stream, cannot be read. */
   readonly addsUp: boolean | null;
   /** Owners whose account is wrong. */
   readonly wrongOwners: number;
@@ -46,6 +46,8 @@ export type HourAccountOptions = {
   readonly state: () => AccountState;
   /** Whether lines of both books wait in LEDGER for longer than its writes rest. */
   readonly isLedgerBehind: () => boolean;
+  /** Whether the looks cannot read the stream of a data id. */
+  readonly isUnread?: (dataId: number) => boolean;
   readonly systemOwners: () => SystemOwners;
   readonly now: () => number;
   readonly elapsed: () => number;
@@ -107,6 +109,7 @@ export const createHourAccount = ({
   clickhouse,
   state,
   isLedgerBehind,
+  isUnread,
   systemOwners,
   now,
   elapsed,
@@ -130,7 +133,7 @@ export const createHourAccount = ({
       const since = until - hourSeconds - (until % 60);
       const wasKnown = isKnown();
       const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000, isUntilNow: true };
-      const accounts = await readOwnerAccounts(clickhouse, window, undefined, wasKnown);
+      const accounts = await readOwnerAccounts(clickhouse, window, undefined, wasKnown, isUnread);
       const own = systemOwners();
       const counted = accounts.filter((each) => !isSystemOwner(own, each));
       const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));
@@ -140,7 +143,10 @@ export const createHourAccount = ({
         since,
         until,
         terms: byPipeline((name) => termsOf(counted.filter(({ pipeline }) => pipeline === name))),
-        addsUp: verdictOf(wrongOwners > 0, wasKnown && isKnown() && unreadOwners === 0),
+        addsUp: verdictOf(
+          wrongOwners > 0,
+          wasKnown && isKnown() && accounts.every(({ addsUp }) => addsUp !== null),
+        ),
         ...{ wrongOwners, unreadOwners },
         differences: open.slice(0, differencesMax),
       };

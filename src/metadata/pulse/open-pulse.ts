@@ -15,6 +15,7 @@ import { pulseSubjects } from '../../telemetry/pulse.ts';
 import { createMetadataFigures } from '../../telemetry/pulse-figures.ts';
 import type { AccountState } from '../account/account-watch.ts';
 import type { Line, LineStore, ProcessWithSeries } from '../answers/line.ts';
+import type { FurtherStreams } from '../further-streams.ts';
 import type { Upkeep } from '../upkeep.ts';
 import type { Watch } from '../watch.ts';
 import { type Acts, createActs, shownActs } from './acts.ts';
@@ -46,6 +47,9 @@ export type PulseReadsOptions = {
   readonly watch: Pick<Watch, 'missing' | 'trends' | 'clickhouseProblem'>;
   readonly upkeep: Pick<Upkeep, 'disks'>;
   readonly accountState: () => AccountState;
+  /** As in `HourAccountOptions`. */
+  readonly isUnread: (dataId: number) => boolean;
+  readonly furtherStreams: Pick<FurtherStreams, 'there'>;
   readonly systemOwners: () => SystemOwners;
   readonly metrics: Pick<MetadataMetrics, 'requests' | 'pulsesIgnored'>;
   readonly readiness: Readiness;
@@ -161,7 +165,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
       processes: processes.list(),
       isSettled: processes.isSettled,
       isFull: processes.isFull,
-      streams: pipelines.streams.map(({ name, consumer }) => ({
+      streams: [...pipelines.streams, ...options.furtherStreams.there].map(({ name, consumer }) => ({
         name,
         consumer: consumer?.name,
         isMissing: watch.missing.has(name),

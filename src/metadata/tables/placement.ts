@@ -41,22 +41,25 @@ export const knownInstanceOf = ({ placements }: Pick<Records, 'placements'>, dat
 const instanceOf = async ({ placements }: Pick<Records, 'placements'>, dataId: number): Promise<string> =>
   (placements.known(dataId) ?? (await placements.get(dataId)))?.value.questdb ?? defaultInstance;
 
+/** What is wrong with an instance that the settings do not name, and what helps. */
+export const unknownInstanceText = (name: string): string =>
+  `on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS lacks: add it to TIDEMARK_QUESTDB_URLS of metadata`;
+
 /** A table on an instance that the settings do not name: nothing can be done to it until they do. */
 export const unknownInstance = (name: string, what: string): Fault =>
-  new Fault(
-    'transient',
-    'questdb_instance_unknown',
-    `${what} is on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS lacks`,
-  );
+  new Fault('transient', 'questdb_instance_unknown', `${what} is ${unknownInstanceText(name)}`);
 
 /**
- * Data ids whose records place them on an instance that the settings lack, as a text; undefined when there are none.
+ * Data ids whose records place them on an instance that the settings lack, as a text; undefined when there are none. Those whose purge is
+ * done have nothing there.
  */
 export const unknownPlacements = (
-  { placements }: Pick<Records, 'placements'>,
+  { placements, purges }: Pick<Records, 'placements' | 'purges'>,
   names: readonly string[],
 ): string | undefined => {
-  const strays = placements.list().filter(({ value }) => !names.includes(value.questdb));
+  const strays = placements
+    .list()
+    .filter(({ id, value }) => !names.includes(value.questdb) && purges.known(id)?.value.state !== 'purged');
   const [first] = strays;
   if (first === undefined) return undefined;
   const unknown = [...new Set(strays.map(({ value }) => value.questdb))].join(', ');

@@ -1,3 +1,4 @@
+import { type AckWait, startAckWait } from '../../bus/ack-wait.ts';
 import type { Bus } from '../../bus/connection.ts';
 import type { KvBucket } from '../../bus/kv.ts';
 import type { LogsPipeline, OtelMetricsPipeline, TracesPipeline } from '../../config/pipelines.ts';
@@ -35,8 +36,14 @@ export type BlocksLine = {
   readonly merges: { stop(): void };
 };
 
-const openFence = (bus: Bus, definition: BlocksLineOptions['definition'], log: Common['log']) =>
+const openFence = (
+  bus: Bus,
+  definition: BlocksLineOptions['definition'],
+  ackWait: AckWait,
+  log: Common['log'],
+) =>
   createFence(bus, {
+    onAckWait: ackWait.note,
     stream: definition.consumer.stream,
     consumer: definition.consumer.name,
     duplicateWindowMs: definition.duplicateWindowMs,
@@ -59,9 +66,10 @@ export const startBlocksLine = (
   common: Common,
 ): BlocksLine => {
   const { bus, log, metrics, elapsed } = common;
-  const { stream, ackWaitMs } = definition.consumer;
+  const { stream } = definition.consumer;
   const label = { pipeline };
-  const fence = openFence(bus, definition, log);
+  const ackWait = startAckWait(bus, definition.consumer);
+  const fence = openFence(bus, definition, ackWait, log);
   const owed: OwedMerges[] = [];
   const tables = itemTablesOf(pipeline).map((table): WrittenTable => {
     const writer = createBlockWriter(clickhouse, table, { insertMsMax: definition.storeTimeoutMs });
@@ -92,7 +100,7 @@ export const startBlocksLine = (
   const sink = createBlocksSink(
     tables,
     fence,
-    { pipeline, stream, boot, ackWaitMs, elapsed, guard: definition.guard, pauses },
+    { pipeline, stream, boot, ackWaitMs: ackWait.now, elapsed, guard: definition.guard, pauses },
     {
       onGuarded: (killed) => {
         metrics.guarded.inc(label);
@@ -109,7 +117,7 @@ export const startBlocksLine = (
   };
   return {
     pipeline,
-    consumer: startConsumer(definition, { ...common, sink }),
+    consumer: startConsumer(definition, { ...common, sink, ackWait }),
     get tablesProblem() {
       return pauses?.problem;
     },

@@ -23,6 +23,8 @@ export type FenceOptions = {
   /** A steady clock, ms: independent of the wall clock. */
   readonly now: () => number;
   readonly fault: LastingFault;
+  /** The ack wait of the consumer at each reading, ns. */
+  readonly onAckWait?: (ackWaitNanos: number | undefined) => void;
 };
 
 const retryMs = 500;
@@ -53,7 +55,8 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
 
   const readConsumer = async (): Promise<Known> => {
     const { consumers } = await bus.manager();
-    const { created, delivered } = await consumers.info(options.stream, options.consumer);
+    const { created, delivered, config } = await consumers.info(options.stream, options.consumer);
+    options.onAckWait?.(config.ack_wait);
     return { created, delivered: delivered.consumer_seq };
   };
 

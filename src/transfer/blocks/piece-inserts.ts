@@ -25,7 +25,7 @@ export type WrittenTable = {
 export type PieceInsertsOptions = {
   readonly stream: string;
   readonly boot: number;
-  readonly ackWaitMs: number;
+  readonly ackWaitMs: () => number;
   /** The clock of `touchedAt`, ms. */
   readonly elapsed: () => number;
 };
@@ -68,7 +68,7 @@ const keysOf = ({ keys }: ItemTable, blocks: readonly Uint8Array[]): BlockKeys[]
 const overdueBy =
   ({ elapsed, ackWaitMs }: PieceInsertsOptions) =>
   ({ message }: Piece): boolean =>
-    elapsed() - message.touchedAt > ackWaitMs / 2;
+    elapsed() - message.touchedAt > ackWaitMs() / 2;
 
 /** False where the connection was lost since the write began: NATS may have given the messages to another worker. */
 const areFresh = (fence: Pick<Fence, 'isFresh'>, pieces: readonly Piece[]): boolean =>

@@ -185,7 +185,7 @@ const unknownText = (unknown: ReadonlyMap<string, number>): string | undefined =
 /** METRICS -> validate time -> QuestDB, once for each instance: an unavailable one delays no rows of another. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its problems are one getter each.
 export const openPointsLine = (options: PointsLineOptions, common: Common): PointsLine => {
-  const { pipeline, placements } = options;
+  const { pipeline, placements, purges } = options;
   const { log } = common;
   const instances = options.instances.map((address) => openInstance(address, options, common));
   const names = instances.map(({ name }) => name);
@@ -202,7 +202,7 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
 
   let lastUnknown: string | undefined;
   const tellUnknown = (): void => {
-    const text = unknownText(placements.unknown(names));
+    const text = unknownText(placements.unknown(names, purges.has));
     if (text !== undefined && text !== lastUnknown) log.error({}, text);
     lastUnknown = text;
   };
@@ -254,7 +254,7 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
       return joined(instances, ({ watch }) => watch.durabilityProblem);
     },
     get placementProblem() {
-      return unknownText(placements.unknown(names));
+      return unknownText(placements.unknown(names, purges.has));
     },
     resetBreaker: () => {
       for (const { consumer } of running) consumer.resetBreaker();

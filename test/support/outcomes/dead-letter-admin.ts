@@ -25,6 +25,7 @@ export const adminOn = (
     readRecord,
     readRecords: (keys, timeoutMs) => Promise.all(keys.map((key) => readRecord(key, timeoutMs))),
     readKeptDays: async () => undefined,
+    isRead: () => true,
     now: Date.now,
     ...more,
   });

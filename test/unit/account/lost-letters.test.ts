@@ -4,6 +4,7 @@ import {
   createLostLetters,
   isOfLetters,
   sumLostLetters,
+  textOfLetter,
   textOfOwnLetter,
 } from '../../../src/account/lost-letters.ts';
 import type { OpenLetterOf } from '../../../src/outcomes/record-reader.ts';
@@ -73,6 +74,25 @@ describe('lost dead letters', () => {
     await later.find();
     expect(await later.find()).toHaveLength(2);
     expect(later.redrivesIn('METRICS')).toEqual([]);
+  });
+
+  it('are none of those whose redrive waits, also where an earlier process found one, and beside a stream that cannot be read', async () => {
+    const [first, other] = [letter(), letter({ base: '6' })];
+    let isOtherWaiting = true;
+    const search = createLostLetters({
+      readOpen: async () => (isOtherWaiting ? [first, other] : [first]),
+      readKept: async () => new Set(),
+      readEnds: async () => new Map(['METRICS', 'METRICS-b', 'METRICS-z'].map((stream) => [stream, 9])),
+      readRedrives: async (stream) =>
+        stream === 'METRICS-z' ? undefined : new Set(stream === 'METRICS-b' ? [textOfLetter(first)] : []),
+      untilRecorded: async () => undefined,
+    });
+    expect(await search.find()).toBeUndefined();
+    // The redrive of the other may wait where nobody can look.
+    expect(await search.find()).toBeUndefined();
+    isOtherWaiting = false;
+    expect(await search.find()).toEqual([]);
+    expect(search.isSearching).toBe(true);
   });
 
   it('are a difference of each owner and minute, less the items whose rows the store has', async () => {

@@ -11,7 +11,7 @@ const readAfter = async (ackWaitMs: number, pausedMs: number, deliveries: number
   let now = 0;
   const read: Delivery[] = [];
   const puller = startPuller(bus, {
-    ...{ stream: 'S', consumer: 'c', bytesMax: 1_024, ackWaitMs, elapsed: () => now },
+    ...{ stream: 'S', consumer: 'c', bytesMax: 1_024, ackWaitMs: () => ackWaitMs, elapsed: () => now },
     ...{ hasRoom: () => true, onDelivery: (delivery) => read.push(delivery), onFault: () => {} },
   });
   onTestFinished(async () => {

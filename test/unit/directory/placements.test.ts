@@ -45,6 +45,8 @@ it('instances that no setting names are counted', () => {
   for (const dataId of [1, 2]) tell(dataId, on('zzz'));
   tell(3, on('b'));
   expect([...placements.unknown(['default', 'b'])]).toEqual([['zzz', 2]]);
+  // Of a purged one nothing is left to be stored there.
+  expect([...placements.unknown(['default', 'b'], (dataId) => dataId === 2)]).toEqual([['zzz', 1]]);
 });
 
 // Taken for the first instance's, its rows would go where its table is not.

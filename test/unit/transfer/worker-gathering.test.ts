@@ -79,7 +79,7 @@ const startWorker = (bounds: Bounds = {}): Bench => {
   const worker = createWorker(
     {
       stream: 'METRICS',
-      ackWaitMs: 30_000,
+      ackWaitMs: () => 30_000,
       rowsPerWriteMax: 100,
       heldBytesMax: bounds.heldBytesMax ?? 2 ** 20,
       writeIntervalMs: intervalMs,

@@ -175,7 +175,7 @@ const sinkOf = (
       },
     ],
     { isFresh: (sequence) => sequence > freshAbove, holds: async () => holds },
-    { pipeline: 'traces', stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
+    { pipeline: 'traces', stream: 'TRACES', boot: 7, ackWaitMs: () => 30_000, elapsed: () => nowMs, guard },
     {
       onGuarded: () => {},
       onUnanswered: async (table, day) => {
@@ -190,7 +190,7 @@ const options: BlocksSinkOptions = {
   pipeline: 'traces',
   stream: 'TRACES',
   boot: 7,
-  ackWaitMs: 30_000,
+  ackWaitMs: () => 30_000,
   elapsed: () => 0,
   guard: 'suspect',
 };

@@ -109,7 +109,7 @@ const recordingSink = ({
     tables,
     { isFresh: () => true, holds: async () => true },
     {
-      ...{ pipeline: 'otel_metrics', stream: 'OTEL_METRICS', boot: 7, ackWaitMs: 30_000 },
+      ...{ pipeline: 'otel_metrics', stream: 'OTEL_METRICS', boot: 7, ackWaitMs: () => 30_000 },
       ...{ elapsed: () => 0, guard: 'suspect', pauses },
     },
     { onGuarded: () => {}, onUnanswered: async () => {}, onUnclassified: () => {} },

@@ -69,7 +69,14 @@ const sinkOf = ({ writer }: Recorded) =>
   createBlocksSink(
     [{ table: logsTable, writer, onOverlap: async () => {} }],
     { isFresh: () => true, holds: async () => true },
-    { pipeline: 'logs', stream: 'LOGS', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
+    {
+      pipeline: 'logs',
+      stream: 'LOGS',
+      boot: 7,
+      ackWaitMs: () => 30_000,
+      elapsed: () => 0,
+      guard: 'suspect',
+    },
     { onGuarded: () => {}, onUnanswered: async () => {}, onUnclassified: () => {} },
   );
 

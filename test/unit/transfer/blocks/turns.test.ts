@@ -65,7 +65,14 @@ const startSink = (fail: (text: string) => void = () => {}) => {
   const sink = createBlocksSink(
     [{ table: logsTable, writer, onOverlap: async () => {} }],
     { isFresh: () => bench.isFresh, holds: async () => true },
-    { pipeline: 'logs', stream: 'LOGS', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
+    {
+      pipeline: 'logs',
+      stream: 'LOGS',
+      boot: 7,
+      ackWaitMs: () => 30_000,
+      elapsed: () => 0,
+      guard: 'suspect',
+    },
     { onGuarded: () => {}, onUnanswered: async () => {}, onUnclassified: () => {} },
   );
   const write = (batch: readonly Held[]) => sink.write(batch, () => {});
