@@ -86,6 +86,15 @@ const tooManyForCsv = (found: number): Fault =>
     `the period has ${found} accounts, the limit of CSV is ${accountsMax}; choose a shorter period, a longer step, or one owner with data_id or app_id`,
   );
 
+const shownStreams = (streams: Awaited<ReturnType<ApiDeps['outcomes']['inFlight']>>) =>
+  streams.map(({ name, messages, bytes, bytesMax, ackPending }) => ({
+    stream: name,
+    messages,
+    bytes,
+    bytes_max: bytesMax,
+    ack_pending: ackPending,
+  }));
+
 const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
@@ -135,17 +144,10 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       const keeping = { records, ttls: deps.pipelineRetention, nowMs: outcomes.now() };
       const removed = removedRows(keeping, kept, since);
       const buckets = shownBuckets(sums);
-      const inFlight = streams.map(({ name, messages, bytes, bytesMax, ackPending }) => ({
-        stream: name,
-        messages,
-        bytes,
-        bytes_max: bytesMax,
-        ack_pending: ackPending,
-      }));
       return {
         body: {
           ...{ since, until, not_known_since, not_known, items, truncated, removed, buckets },
-          in_flight: inFlight,
+          in_flight: shownStreams(streams),
         },
         csv: {
           name: csvName('outcomes', since, until),
