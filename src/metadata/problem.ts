@@ -122,6 +122,12 @@ const kinds: Readonly<Record<string, Kind>> = {
     title: 'ClickHouse refuses the query',
     remedy: 'Run tidemark migrate; if the tables exist, check the ClickHouse account of metadata.',
   },
+  questdb_instance_unknown: {
+    status: 503,
+    title: 'The settings lack the QuestDB instance of the table',
+    remedy:
+      'Restart metadata with the instance in TIDEMARK_QUESTDB_URLS, then repeat the request; until then it is refused.',
+  },
   too_many_readers: {
     status: 503,
     title: 'The limit of live readers is reached',
