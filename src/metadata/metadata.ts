@@ -180,9 +180,9 @@ const startMetadata = async (
   const tracing = await openCallTracing(given, parts);
   const state = await openState({ ...given, instances: questdb }, ready, parts, stop);
   const { bus, pipelines, records, adminTokens, retentionDays } = state;
-  const tables = createPlacedTables(questdb, records);
   const isAway = (name: string): boolean =>
     questdb.some((instance) => instance.name === name && instance.why() !== undefined);
+  const tables = createPlacedTables(questdb, records, isAway);
   const placing: Placing = { names: questdb.map(({ name }) => name), isAway };
 
   const work = parts.together();

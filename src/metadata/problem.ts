@@ -122,6 +122,16 @@ const kinds: Readonly<Record<string, Kind>> = {
     title: 'ClickHouse refuses the query',
     remedy: 'Run tidemark migrate; if the tables exist, check the ClickHouse account of metadata.',
   },
+  questdb_instance_unknown: {
+    status: 503,
+    title: 'The settings lack the QuestDB instance of the table',
+    remedy:
+      'Restart metadata with the instance in TIDEMARK_QUESTDB_URLS, then repeat the request; until then it is refused.',
+  },
+  questdb_table_elsewhere: conflict(
+    'The table is on another QuestDB instance',
+    'Import an export that has the placement of the table.',
+  ),
   too_many_readers: {
     status: 503,
     title: 'The limit of live readers is reached',

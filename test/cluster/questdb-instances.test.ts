@@ -12,6 +12,8 @@ import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { envelopeVersion } from '../../src/wire/frame.ts';
 import { encodeEnvelope, type Part } from '../../src/wire/metrics-envelope.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { startMetadataRole } from '../support/metadata/role.ts';
 import { takePorts } from '../support/stack/ports.ts';
 import { missedBy, readyzOf } from '../support/stack/readiness.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
@@ -223,6 +225,62 @@ it('a table without an instance in its records is on the first one', async () =>
   expect(await placements(`?mon_data_id=${dataId}`)).toEqual([
     { mon_data_id: dataId, table_id: report.result_table.table_id, questdb: 'default' },
   ]);
+});
+
+// Taken for a table of the first instance, it would be made there once more, empty, and its purge would leave its rows.
+it('a table whose placement is lost gets no second one on the first instance, and its purge leaves none on any', async () => {
+  const report = await stack.createReport('forgotten', { questdb: 'b' });
+  const { table_id: table } = report.result_table;
+  await pushUntilTaken(report, 0, 10);
+  await waitForPoints('b', report, 10);
+  await records.delete(recordKeys.placement(report.data_source.mon_data_id));
+  await until(
+    'metadata names the instance that has the table',
+    () =>
+      stack.metadata.lines.some((line) =>
+        line.includes(`${table} has no placement in the records and is on QuestDB instance b`),
+      ),
+    boundMs,
+  );
+  expect(await tablesOn('default')).not.toContain(table);
+  await pushUntilTaken(report, 10, 1);
+  const { custom_report_id: id } = report.custom_report;
+  const purged = await stack.api('POST', `/api/v1/custom-reports/${id}/purge`, { table_id: table });
+  expect(purged.status).toBeLessThan(300);
+  await until(
+    'the table is gone',
+    async () => !(await tablesOn('b')).includes(table) && !(await tablesOn('default')).includes(table),
+    boundMs,
+  );
+  await stack.waitForEmptyStream('METRICS', boundMs);
+});
+
+// What an operator reads must not depend on the setting of the process that is asked.
+it('a metadata whose setting lacks an instance shows its stream in top and in its metrics', async () => {
+  await stack.createReport('shown', { questdb: 'b' });
+  const one = await startMetadataRole(stack.engines, 'without b', {
+    TIDEMARK_PIPELINES: stack.env['TIDEMARK_PIPELINES'],
+    TIDEMARK_CLICKHOUSE_URL: stack.env['TIDEMARK_CLICKHOUSE_URL'],
+  });
+  try {
+    const cli = createCli(() => ({ ...one.env, TIDEMARK_ADMIN_TOKEN: stack.adminToken() }));
+    await until('top has the stream', async () => {
+      const { stdout, stderr } = await cli.run('top --once');
+      if (/METRICS-b/.test(stdout)) return true;
+      throw new Error(`${stdout}${stderr}`);
+    });
+    const metrics = `http://127.0.0.1:${one.env['TIDEMARK_METADATA_OPS_PORT']}/metrics`;
+    expect(await (await fetch(metrics)).text()).toMatch(
+      /^tidemark_stream_messages\{stream="METRICS-b",role="metadata"\} \d+$/m,
+    );
+    expect(
+      (await readyzOf({ ports: { ops: Number(one.env['TIDEMARK_METADATA_OPS_PORT']) } })).degraded,
+    ).toMatchObject({
+      placements: expect.stringMatching(/TIDEMARK_QUESTDB_URLS lacks \(b\)/),
+    });
+  } finally {
+    await one.role.stop();
+  }
 });
 
 it('rows of an instance that no setting names wait, readiness reports it, and everything else continues', async () => {

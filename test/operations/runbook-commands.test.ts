@@ -104,6 +104,7 @@ const notRun: Readonly<Record<string, string>> = {
   'tidemark up --no-demo': 'test/operations/up.test.ts',
   'tidemark up': 'test/operations/up.test.ts',
   'tidemark env': 'test/operations/up-access.test.ts',
+  'tidemark placement list --questdb b': 'test/cluster/questdb-instances.test.ts, which has two instances',
   'tidemark report create --questdb b': 'test/cluster/questdb-instances.test.ts, which has two instances',
   'tidemark admin-token create': 'test/operations/admin-tokens.test.ts, with the name and role that it wants',
   'tidemark admin-token revoke': 'test/operations/admin-tokens.test.ts, with the token that it wants',

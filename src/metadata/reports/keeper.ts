@@ -36,6 +36,9 @@ const everyMs = 1_000;
 const tablesEveryMs = 30_000;
 const repairEveryMs = 5_000;
 
+/** A failure that lasts is logged again after this time. */
+const repeatedMs = 60_000;
+
 /** A deletion or purge whose call ended early. */
 const finishReport = async (records: Records, report: CustomReport): Promise<void> => {
   if (isDeletionOpen(records, report)) {
@@ -138,30 +141,65 @@ const alignTtls = async (deps: KeeperDeps): Promise<void> => {
   });
 };
 
+/** Logs each distinct failure at once and then once a minute: two that alternate must not fill the log. */
+const reportFailures = (log: KeeperDeps['log']): ((failures: Iterable<unknown>) => void) => {
+  const saidAt = new Map<string, number>();
+  return (failures) => {
+    const now = performance.now();
+    for (const [message, at] of saidAt) if (now - at >= repeatedMs) saidAt.delete(message);
+    for (const message of new Set([...failures].map(errorText))) {
+      if (saidAt.has(message)) continue;
+      saidAt.set(message, now);
+      log.warn({}, `the keeper failed and will retry: ${message}`);
+    }
+  };
+};
+
+/** Drops the tables of purges that are due; throws the first failure. */
+const dropDue = async (deps: KeeperDeps, due: readonly Purge[]): Promise<void> => {
+  const failures: unknown[] = [];
+  const byInstance = Map.groupBy(due, ({ mon_data_id }) => knownInstanceOf(deps.records, mon_data_id));
+  // In parallel: a purge that hangs delays no other.
+  await Promise.all(
+    [...byInstance].map(async ([instance, purges]) => {
+      if (deps.isAway(instance)) return;
+      for (const purge of purges)
+        await dropPurged(deps, purge).catch((error: unknown) => {
+          failures.push(error);
+        });
+    }),
+  );
+  if (failures.length > 0) throw failures[0];
+};
+
+/** Ends what calls have begun; throws the first failure. */
+const finishReports = async (records: Records): Promise<void> => {
+  const failures: unknown[] = [];
+  for (const { value } of records.reports.list()) {
+    if (value.state === 'active' || value.state === 'creating') continue;
+    await finishReport(records, value).catch((error: unknown) => {
+      failures.push(error);
+    });
+  }
+  if (failures.length > 0) throw failures[0];
+};
+
 /** Starts the rounds. The copies of `records` must have been read. */
 export const startKeeper = (deps: KeeperDeps): Keeper => {
-  const { records, log } = deps;
   const duePurges = createPurgeWait(deps);
+  const report = reportFailures(deps.log);
   let tablesAt = Number.NEGATIVE_INFINITY;
   let repairAt = Number.NEGATIVE_INFINITY;
 
-  const round = async (): Promise<void> => {
+  /** Answers and logs the first failure of each kind of work. */
+  const workOnce = async (): Promise<unknown[]> => {
     const failures: unknown[] = [];
     const attempt = (work: Promise<void>): Promise<void> =>
       work.catch((error: unknown) => {
         failures.push(error);
       });
-    const byInstance = Map.groupBy(duePurges(), ({ mon_data_id }) => knownInstanceOf(records, mon_data_id));
-    // In parallel: a purge that hangs delays no other.
-    await Promise.all(
-      [...byInstance].map(async ([instance, purges]) => {
-        if (deps.isAway(instance)) return;
-        for (const purge of purges) await attempt(dropPurged(deps, purge));
-      }),
-    );
-    for (const { value } of records.reports.list()) {
-      if (value.state !== 'active' && value.state !== 'creating') await attempt(finishReport(records, value));
-    }
+    await attempt(dropDue(deps, duePurges()));
+    await attempt(finishReports(deps.records));
     // A clock that is set back must not hold them up.
     if (performance.now() - repairAt >= repairEveryMs) {
       repairAt = performance.now();
@@ -172,16 +210,19 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
       await attempt(alignTtls(deps));
       await attempt(dropReturned(deps));
     }
-    if (failures.length > 0) throw failures[0];
+    report(failures);
+    return failures;
   };
 
-  let lastMessage = '';
   const rounds = startRounds(async () => {
-    const message = await round().then(() => '', errorText);
-    if (message !== '' && message !== lastMessage)
-      log.warn({}, `the keeper failed and will retry: ${message}`);
-    lastMessage = message;
+    await workOnce();
     return everyMs;
   });
-  return { round, stop: rounds.stop };
+  return {
+    round: async () => {
+      const failures = await workOnce();
+      if (failures.length > 0) throw failures[0];
+    },
+    stop: rounds.stop,
+  };
 };

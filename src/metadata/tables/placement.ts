@@ -37,9 +37,15 @@ export const openInstances = (
 export const knownInstanceOf = ({ placements }: Pick<Records, 'placements'>, dataId: number): string =>
   placements.known(dataId)?.value.questdb ?? defaultInstance;
 
-/** The same, from KV where the copy has nothing. A placement is written before anything that it places. */
-const instanceOf = async ({ placements }: Pick<Records, 'placements'>, dataId: number): Promise<string> =>
-  (placements.known(dataId) ?? (await placements.get(dataId)))?.value.questdb ?? defaultInstance;
+/** What the record says, from KV where the copy has nothing. A placement is written before anything that it places. */
+const recordedInstanceOf = async (
+  { placements }: Pick<Records, 'placements'>,
+  tableId: string,
+): Promise<string | undefined> => {
+  const dataId = dataIdOfTableId(tableId);
+  if (dataId === undefined) return undefined;
+  return (placements.known(dataId) ?? (await placements.get(dataId)))?.value.questdb;
+};
 
 /** What is wrong with an instance that the settings do not name, and what helps. */
 export const unknownInstanceText = (name: string): string =>
@@ -66,29 +72,82 @@ export const unknownPlacements = (
   return `${strays.length} tables are on QuestDB instances that TIDEMARK_QUESTDB_URLS lacks (${unknown}), the first is ${first.value.table_id}; their rows wait in the stream`;
 };
 
+/** Throws a transient Fault where one of these does not answer: only all of them know where a table without a record is. */
+const requireAnswers = (
+  instances: readonly PlacedInstance[],
+  isAway: Placing['isAway'],
+  tableId: string,
+): void => {
+  const away = instances.find(({ name }) => isAway(name));
+  if (away === undefined) return;
+  throw new Fault(
+    'transient',
+    'questdb_unavailable',
+    `QuestDB instance ${away.name} does not answer, and table ${tableId}, which has no placement in the records, may be there`,
+  );
+};
+
+/** A second table would part the rows of the first, and hide them. */
+const requireNowhere = async (instances: readonly PlacedInstance[], tableId: string): Promise<void> => {
+  const holders = await Promise.all(
+    instances.map(async ({ name, tables }) => ((await tables.names()).includes(tableId) ? [name] : [])),
+  );
+  const [holder] = holders.flat();
+  if (holder === undefined) return;
+  throw new Fault(
+    'permanent',
+    'questdb_table_elsewhere',
+    `table ${tableId} has no placement in the records and is on QuestDB instance ${holder}: no second one is created on ${defaultInstance}`,
+  );
+};
+
 /**
- * The tables of all instances as one: each call goes to the instance that the table's record names. Throws the Faults of QuestdbSql,
- * and a transient `questdb_instance_unknown`.
+ * The tables of all instances as one: each call goes to the instance that the table's record names. A table without a record is on the
+ * first instance unless its record was lost, so all are looked at before it is created or dropped. Throws the Faults of QuestdbSql,
+ * a transient `questdb_instance_unknown`, and a permanent `questdb_table_elsewhere`.
  */
 export const createPlacedTables = (
   instances: readonly PlacedInstance[],
   records: Pick<Records, 'placements'>,
+  isAway: Placing['isAway'],
 ): QuestdbTables => {
-  const byName = new Map(instances.map(({ name, tables }) => [name, tables]));
-  const of = async (tableId: string): Promise<QuestdbTables> => {
-    const dataId = dataIdOfTableId(tableId);
-    const name = dataId === undefined ? defaultInstance : await instanceOf(records, dataId);
-    const tables = byName.get(name);
-    if (tables === undefined) throw unknownInstance(name, `table ${tableId}`);
-    return tables;
+  const tablesOn = (name: string, tableId: string): QuestdbTables => {
+    const instance = instances.find((each) => each.name === name);
+    if (instance === undefined) throw unknownInstance(name, `table ${tableId}`);
+    return instance.tables;
   };
+  const of = async (tableId: string): Promise<QuestdbTables> =>
+    tablesOn((await recordedInstanceOf(records, tableId)) ?? defaultInstance, tableId);
+
+  const createTable: QuestdbTables['createTable'] = async (layout, tableId, ttlDays) => {
+    const recorded = await recordedInstanceOf(records, tableId);
+    const tables = tablesOn(recorded ?? defaultInstance, tableId);
+    if (recorded === undefined) {
+      const others = instances.filter(({ name }) => name !== defaultInstance);
+      requireAnswers(others, isAway, tableId);
+      await requireNowhere(others, tableId);
+    }
+    await tables.createTable(layout, tableId, ttlDays);
+  };
+
+  /** From each instance. One that the record does not name delays nothing: what it has is dropped once it answers. */
+  const drop = async (tableId: string): Promise<void> => {
+    const recorded = await recordedInstanceOf(records, tableId);
+    const own = tablesOn(recorded ?? defaultInstance, tableId);
+    if (recorded === undefined) requireAnswers(instances, isAway, tableId);
+    await own.drop(tableId);
+    const others = instances.filter(({ name, tables }) => tables !== own && !isAway(name));
+    const drops = await Promise.allSettled(others.map(({ tables }) => tables.drop(tableId)));
+    const failed = drops.find((each) => each.status === 'rejected');
+    if (recorded === undefined && failed !== undefined) throw failed.reason;
+  };
+
   return {
-    createTable: async (layout, tableId, ttlDays) =>
-      (await of(tableId)).createTable(layout, tableId, ttlDays),
+    createTable,
     createMetricView: async (tableId, column, metric) =>
       (await of(tableId)).createMetricView(tableId, column, metric),
     setTtl: async (tableId, ttlDays) => (await of(tableId)).setTtl(tableId, ttlDays),
-    drop: async (tableId) => (await of(tableId)).drop(tableId),
+    drop,
     // Of the instances that answer: the others follow later.
     ttls: async () => {
       const answers = await Promise.allSettled(instances.map(({ tables }) => tables.ttls()));

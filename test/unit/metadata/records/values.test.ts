@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toProblem } from '../../../../src/metadata/problem.ts';
 import { spaceOf } from '../../../../src/metadata/records/spaces.ts';
 import { dataIdOfTableId, newToken, tableIdOf } from '../../../../src/metadata/records/values.ts';
+import { unknownInstance } from '../../../../src/metadata/tables/placement.ts';
 import { Fault } from '../../../../src/model/fault.ts';
 import { quoteIdentifier, quoteLiteral } from '../../../../src/stores/questdb/sql.ts';
 
@@ -61,5 +62,15 @@ describe('problem', () => {
     [new TypeError('x'), 500],
   ])('of %s has the status that its kind asks for', (error, status) => {
     expect(toProblem(error)).toMatchObject({ status, detail: 'x' });
+  });
+
+  // Repeated as it is, it would be refused until the setting is changed.
+  it('of an instance that the settings lack names the setting, and asks for no repeat in a moment', () => {
+    const fault = unknownInstance('b', 'table t');
+    // The keeper goes on, so that its work is done once the setting is back.
+    expect(fault.kind).toBe('transient');
+    const { status, remedy } = toProblem(fault);
+    expect([status, remedy]).toEqual([503, expect.stringContaining('TIDEMARK_QUESTDB_URLS')]);
+    expect(remedy).not.toContain('in a moment');
   });
 });

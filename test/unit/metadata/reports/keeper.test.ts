@@ -13,6 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
 const tableOf = (id: number): string => `2_mon_time_series_${id}.__default__`;
@@ -85,6 +86,36 @@ describe('an instance that does not answer a change of a table', () => {
     expect(tried).toEqual([1, 3].map(tableOf));
     expect(warned).toContain(failed);
   });
+});
+
+// Once a second otherwise: two failures that alternate filled the log of metadata.
+it('each failure that lasts is logged at once and then once a minute, beside others', async () => {
+  const records = await openRecords();
+  let elapsedMs = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => elapsedMs);
+  await records.sourcePolicies.create(1, { retention_days: 7 });
+  const warned: string[] = [];
+  const log = createLog('test', 'silent');
+  const fails = (why: string) => () =>
+    Promise.reject(new Fault('transient', 'questdb_instance_unknown', why));
+  const keeper = startKeeper({
+    records,
+    tables: { ...noTables, ttls: fails('no days') },
+    repair: { round: fails('no states') },
+    ...{ isAway: () => false, purgeWaitMs: 0, now: Date.now },
+    log: { ...log, warn: (_, text) => void warned.push(text) },
+  });
+  const both = ['no states', 'no days'].map((why) => `the keeper failed and will retry: ${why}`);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(warned).toEqual(both);
+  const roundsUntil = async (endMs: number): Promise<void> => {
+    for (; elapsedMs < endMs; elapsedMs += 1_000) await keeper.round().catch(() => undefined);
+  };
+  await roundsUntil(60_000);
+  expect(warned).toEqual(both);
+  await roundsUntil(240_000);
+  await keeper.stop();
+  expect(warned.toSorted()).toEqual([...both, ...both, ...both, ...both].toSorted());
 });
 
 describe('what the records said before this process lost NATS', () => {
