@@ -275,6 +275,36 @@ it('says beside the stored items that their rows were purged since, on Outcomes 
     .waitFor();
 });
 
+it('the names of owners are read once, whatever time, step and owner are chosen', async () => {
+  const { id } = await newReport('an owner whose name is read once');
+  const page = await browser.page();
+  const lists: string[] = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (/\/(custom-reports|data-sources|applications)$/.test(pathname)) lists.push(pathname);
+  });
+  await logInByLink(page);
+  const owners = page.getByRole('heading', { name: 'Owners' });
+  await page.goto('/console/outcomes');
+  await owners.waitFor();
+  await expect
+    .poll(() => lists.toSorted().map((path) => path.split('/').at(-1)))
+    .toEqual(['applications', 'custom-reports', 'data-sources']);
+  const afterChoice = async (choose: () => Promise<unknown>): Promise<void> => {
+    const answer = page.waitForResponse(/outcomes\?.*group=reason/);
+    await choose();
+    await answer;
+    await owners.waitFor();
+  };
+  await afterChoice(() => page.getByLabel('Time').selectOption('24h'));
+  await afterChoice(() => page.getByLabel('Step').selectOption('day'));
+  await afterChoice(async () => {
+    await page.getByRole('searchbox', { name: 'Owner' }).fill(String(id));
+    await page.keyboard.press('Enter');
+  });
+  expect(lists.length).toBe(3);
+});
+
 const nothing = {
   ...{ since: 0, until: 0, not_known_since: null, not_known: [], items: [], truncated: false },
   ...{ removed: [], buckets: [], in_flight: [] },

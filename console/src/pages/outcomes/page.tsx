@@ -15,7 +15,7 @@ import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '.
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
-import { Owners } from './owners.tsx';
+import { Owners, useNames } from './owners.tsx';
 import { Explanation } from './reasons.tsx';
 import {
   besideText,
@@ -210,6 +210,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Shown }) => {
       )}
     </>
   );
+  const names = useNames();
 };
 
 const Found = ({ choice }: { choice: Chosen }) => {
@@ -251,6 +252,7 @@ const Found = ({ choice }: { choice: Chosen }) => {
               <NotKnown since={owners.not_known_since} />
               {charts && <OutcomeCharts charts={charts} choice={shown} accounts={items} />}
               {charts && <Reasons charts={charts} choice={shown} />}
+                names={names}
               {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}
               <Owners
                 items={items}
