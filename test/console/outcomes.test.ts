@@ -173,7 +173,7 @@ it('owners are listed with what became of their items, and their CSV runs no for
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'CSV' }).click(),
   ]);
-  expect(download.suggestedFilename()).toMatch(/^outcomes-\d{4}-\d\d-\d\dT\d{4}Z\.csv$/);
+  expect(download.suggestedFilename()).toMatch(/^outcomes-\d{8}T\d{6}Z-\d{8}T\d{6}Z\.csv$/);
   const csv = readFileSync(await download.path(), 'utf8').split('\r\n');
   expect(csv[0]).toBe('time,pipeline,data_id,app_id,kind,reason,requests,items');
   expect(csv.some((line) => line.endsWith(`,metrics,${report.id},0,dropped,metrics_empty,,1`))).toBe(true);

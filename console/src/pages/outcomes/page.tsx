@@ -63,12 +63,8 @@ const askedOf = ({ range, by, owner }: Chosen) => {
 
 const csvOf = (choice: Chosen) => {
   const { query, step, isTooLong } = askedOf(choice);
-  const end = new Date((query.until ?? nowSeconds()) * 1000).toISOString();
-  return [
-    addressOf('/api/v1/outcomes', { query: { ...query, by: isTooLong ? undefined : step, format: 'csv' } }),
-    // Not every file system takes a colon.
-    `outcomes-${end.slice(0, 16).replace(':', '')}Z.csv`,
-  ] as const;
+  const by = isTooLong ? undefined : step;
+  return addressOf('/api/v1/outcomes', { query: { ...query, by, format: 'csv' } });
 };
 
 const Controls = ({ choice }: { choice: Chosen }) => (
@@ -210,11 +206,11 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Shown }) => {
       )}
     </>
   );
-  const names = useNames();
 };
 
 const Found = ({ choice }: { choice: Chosen }) => {
   const { range, by, owner, which } = choice;
+  const names = useNames();
   const loaded = useLoad(
     `${range.key} ${by} ${owner}`,
     async (signal) => {
@@ -252,11 +248,11 @@ const Found = ({ choice }: { choice: Chosen }) => {
               <NotKnown since={owners.not_known_since} />
               {charts && <OutcomeCharts charts={charts} choice={shown} accounts={items} />}
               {charts && <Reasons charts={charts} choice={shown} />}
-                names={names}
               {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}
               <Owners
                 items={items}
                 removed={owners.removed}
+                names={names}
                 onChoose={(chosen, reason) => setQuery({ owner: chosen, reason }, { replace: false })}
               />
             </>
