@@ -275,7 +275,7 @@ it('says beside the stored items that their rows were purged since, on Outcomes 
     .waitFor();
 });
 
-it('the names of owners are read once, whatever time, step and owner are chosen', async () => {
+it('the names of owners are read once, and not again for another time, step or owner', async () => {
   const { id } = await newReport('an owner whose name is read once');
   const page = await browser.page();
   const lists: string[] = [];
