@@ -308,6 +308,57 @@ describe('a filter whose dead letters are behind many others', () => {
   });
 });
 
+describe('the words about a search of many parts', () => {
+  const looked = (page: Page) => page.getByText(/^Looked at/);
+  const first: Answer = { items: [], next_cursor: 'MjA' };
+
+  it('are of that search alone: not of the one before it, and not of one that failed', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    const held = Promise.withResolvers<void>();
+    let isAway = true;
+    await page.route('**/api/v1/dead-letters?*', async (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const isFirst = query.get('cursor') === null;
+      if (query.get('pipeline') === 'traces' ? isFirst : !isFirst && !isAway) await held.promise;
+      await (isFirst || !isAway ? route.fulfill({ json: first }) : route.fulfill({ status: 500, json: {} }));
+    });
+    await page.goto('/console/dead-letters?reason=row_refused');
+    await page.getByRole('main').getByRole('alert').waitFor();
+    await looked(page).waitFor({ state: 'detached' });
+    isAway = false;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await looked(page).waitFor();
+    const asked = page.waitForRequest(/dead-letters\?.*pipeline=traces/);
+    await page.getByLabel('Pipeline').selectOption('traces');
+    await asked;
+    await looked(page).waitFor({ state: 'detached' });
+    held.resolve();
+  });
+
+  it('are beside what the list shows when it is read again, with the way to cancel', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    const held = Promise.withResolvers<void>();
+    const asked = await notePurges(page);
+    await serveLetters(page, async (cursor) => {
+      if (cursor === 'MjA') await held.promise;
+      return asked.length < 2 ? { items: [letter(20)], next_cursor: null } : first;
+    });
+    await page.goto('/console/dead-letters?reason=row_refused');
+    await page.getByRole('checkbox', { name: 'Select dead letter 20' }).click();
+    await page.getByRole('button', { name: 'Purge …' }).click();
+    await page.getByRole('button', { name: 'Purge 1 dead letter for ever' }).click();
+    await dialogOf(page).getByText('1 dead letter (1 item) purged').waitFor();
+    await dialogOf(page).getByRole('button', { name: 'Close' }).click();
+    await looked(page).waitFor();
+    expect(await page.getByRole('checkbox', { name: 'Select dead letter 20' }).isVisible()).toBe(true);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    held.resolve();
+    await page.getByText('None among those that this page looked at: go to the next page.').waitFor();
+  });
+});
+
 describe('the time of a list', () => {
   it('begins at the first page when it is changed, and stays while a year is typed', async () => {
     const page = await browser.page();

@@ -173,7 +173,7 @@ it('owners are listed with what became of their items, and their CSV runs no for
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'CSV' }).click(),
   ]);
-  expect(download.suggestedFilename()).toMatch(/^outcomes-\d{4}-\d\d-\d\dT\d{4}Z\.csv$/);
+  expect(download.suggestedFilename()).toMatch(/^outcomes-\d{8}T\d{6}Z-\d{8}T\d{6}Z\.csv$/);
   const csv = readFileSync(await download.path(), 'utf8').split('\r\n');
   expect(csv[0]).toBe('time,pipeline,data_id,app_id,kind,reason,requests,items');
   expect(csv.some((line) => line.endsWith(`,metrics,${report.id},0,dropped,metrics_empty,,1`))).toBe(true);
@@ -273,6 +273,36 @@ it('says beside the stored items that their rows were purged since, on Outcomes 
     .getByRole('alert')
     .getByText(`nothing is stored of data id ${report.id}: its rows were purged`)
     .waitFor();
+});
+
+it('the names of owners are read once, and not again for another time, step or owner', async () => {
+  const { id } = await newReport('an owner whose name is read once');
+  const page = await browser.page();
+  const lists: string[] = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (/\/(custom-reports|data-sources|applications)$/.test(pathname)) lists.push(pathname);
+  });
+  await logInByLink(page);
+  const owners = page.getByRole('heading', { name: 'Owners' });
+  await page.goto('/console/outcomes');
+  await owners.waitFor();
+  await expect
+    .poll(() => lists.toSorted().map((path) => path.split('/').at(-1)))
+    .toEqual(['applications', 'custom-reports', 'data-sources']);
+  const afterChoice = async (choose: () => Promise<unknown>): Promise<void> => {
+    const answer = page.waitForResponse(/outcomes\?.*group=reason/);
+    await choose();
+    await answer;
+    await owners.waitFor();
+  };
+  await afterChoice(() => page.getByLabel('Time').selectOption('24h'));
+  await afterChoice(() => page.getByLabel('Step').selectOption('day'));
+  await afterChoice(async () => {
+    await page.getByRole('searchbox', { name: 'Owner' }).fill(String(id));
+    await page.keyboard.press('Enter');
+  });
+  expect(lists.length).toBe(3);
 });
 
 const nothing = {

@@ -36,6 +36,28 @@ describe('the list of sources', () => {
     ).toEqual(['1,234', '1,200', '21', '9', '4']);
   });
 
+  it('does not ask for the minutes again once the API has more of them than it answers', async () => {
+    const { id } = await newReport('with many others');
+    const page = await browser.page();
+    await page.clock.install();
+    await logInByLink(page);
+    const asked = { minutes: 0, sums: 0 };
+    await page.route('**/api/v1/outcomes*', (route) => {
+      const isByMinute = route.request().url().includes('by=minute');
+      asked[isByMinute ? 'minutes' : 'sums']++;
+      return route.fulfill({ json: answer([row(id, isByMinute ? { minute: 0 } : {})], isByMinute) });
+    });
+    await page.goto('/console/sources');
+    await page.getByRole('row', { name: 'with many others' }).waitFor();
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(16_000);
+        return asked.sums;
+      })
+      .toBeGreaterThan(3);
+    expect(asked.minutes).toBe(1);
+  });
+
   it('says that a report was created, and leaves the reader where they went meanwhile', async () => {
     const page = await browser.page();
     await logInByLink(page);

@@ -17,7 +17,7 @@ it('all scripts and styles of the console are at most 80 kB, styles at most 12 k
   expect(zipped('.css')).toBeLessThanOrEqual(12_000);
 });
 
-it('the console has at most 11,492 lines of source', () => {
+it('the console has at most 11,502 lines of source', () => {
   const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '--', 'console/src'], {
     cwd: root,
   })
@@ -25,5 +25,5 @@ it('the console has at most 11,492 lines of source', () => {
     .split('\n')
     .filter((file) => /\.(tsx?|css)$/.test(file) && !file.endsWith('schema.d.ts'));
   const lines = files.map((file) => readFileSync(join(root, file), 'utf8').split('\n').length - 1);
-  expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(11_492);
+  expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(11_502);
 });

@@ -40,6 +40,26 @@ describe('the page System', () => {
     },
   );
 
+  it('has the whole table of processes in view at 1280 pixels, also with the long names of pods and a reason', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    const at = Math.floor(Date.now() / 1000);
+    const items = ['ingress', 'transfer', 'metadata'].map((role) => ({
+      ...{ id: role, role, host: `tidemark-${role}-7d9f8b6c5d-x2x7k`, pid: 1234567, version: '0.52.0' },
+      ...{ state: 'ready', silent_seconds: 0, failing: [], degraded: [], started_at: at - 864_000 },
+      ...{ items_per_second: 123_456, bytes_per_second: 123_456_789, cpu: 0.987, dropped: [] },
+      ...{ event_loop_p99_ms: 123, rss_bytes: 1_234_567_890, pipelines: [] },
+    }));
+    const why = 'the table otel_traces is suspended: too many open files (nofile), and the disk is full';
+    Object.assign(items[1] ?? {}, { state: 'not_ready', failing: [{ check: 'clickhouse', why }] });
+    await page.route('**/api/v1/processes', (route) => route.fulfill({ json: { items } }));
+    await page.goto('/console/system/processes');
+    const table = page.getByRole('region', { name: 'Processes' });
+    await table.getByText('too many open files').waitFor();
+    await table.getByRole('columnheader', { name: 'Up' }).waitFor();
+    expect(await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  });
+
   it('has the entries of a filter in its audit log without a press, also behind many others', async () => {
     const page = await browser.page();
     await logInByLink(page);

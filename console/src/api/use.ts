@@ -17,12 +17,13 @@ const unreachableEveryMs = 5_000;
 
 /**
  * Loads by `load` when `key` changes, and again every `everyMs` while the tab is visible. A load that is no longer wanted is
- * aborted. `useGet` does it for one path of the API.
+ * aborted. `useGet` does it for one path of the API. After data that `isLast` knows, it loads again only for another key or a `reload`.
  */
 export const useLoad = <T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
   everyMs?: number,
+  isLast: (data: T) => boolean = () => false,
 ): Resource<T> => {
   const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
   const [turn, setTurn] = useState(0);
@@ -41,7 +42,10 @@ export const useLoad = <T>(
     latest
       .current(aborting.signal)
       .then(
-        (data) => setState({ key, data }),
+        (data) => {
+          setState({ key, data });
+          if (isLast(data)) afterMs = undefined;
+        },
         (error) => {
           if (aborting.signal.aborted) return;
           const failure = errorOf(error);
@@ -74,8 +78,9 @@ export const useGet = <P extends PathOf<'get'>>(
   path: P,
   input: Input<P, 'get'>,
   everyMs?: number,
+  isLast?: (data: Answer<P>) => boolean,
 ): Resource<Answer<P>> =>
-  useLoad(`${path} ${JSON.stringify(input)}`, (signal) => read(path, input, signal), everyMs);
+  useLoad(`${path} ${JSON.stringify(input)}`, (signal) => read(path, input, signal), everyMs, isLast);
 
 /** Runs an act of the user once at a time: its state, and how to begin it. */
 export const useAct = <A extends unknown[]>(

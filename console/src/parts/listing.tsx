@@ -15,18 +15,20 @@ export const useFirstMatches = <P extends { items: readonly unknown[]; next_curs
   cursor: string | undefined,
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<P>,
 ): Resource<P> & Search => {
-  const [parts, setParts] = useState(0);
+  const search = `${key} ${cursor}`;
+  const [looked, setLooked] = useState({ search, parts: 0 });
   const isStopped = useRef(false);
-  const loaded = useLoad(`${key} ${cursor}`, async (signal) => {
+  const loaded = useLoad(search, async (signal) => {
     isStopped.current = false;
+    setLooked({ search, parts: 0 });
     let page = await read(cursor, signal);
-    for (let looked = 1; page.items.length === 0 && page.next_cursor && !isStopped.current; looked++) {
-      setParts(looked);
+    for (let parts = 1; page.items.length === 0 && page.next_cursor && !isStopped.current; parts++) {
+      setLooked({ search, parts });
       page = await read(page.next_cursor, signal);
     }
-    setParts(0);
     return page;
   });
+  const parts = loaded.isLoading && looked.search === search ? looked.parts : 0;
   return { ...loaded, parts, stop: () => Object.assign(isStopped, { current: true }) };
 };
 
@@ -41,24 +43,28 @@ type ListingProps<T> = Omit<TableProps<T>, 'rows' | 'empty'> & {
 };
 
 /** A list of the API: its states, its table, and the ways to its other pages. */
-export const Listing = <T,>({ of, empty, above, has = () => true, ...table }: ListingProps<T>) =>
-  of.parts && of.data === undefined && of.error === undefined ? (
-    <p class="state row" role="status">
-      Looked at {counted(of.parts, 'part')} of the list without a match; looking at the next …
-      <Button onClick={of.stop}>Cancel</Button>
-    </p>
-  ) : (
-    <Await of={of}>
-      {({ items, next_cursor: next }) => (
-        <>
-          {above?.(items, next != null)}
-          <Table
-            {...table}
-            rows={items.filter(has)}
-            empty={next === undefined ? empty : emptyText(next, empty)}
-          />
-          {next !== undefined && <Pager next={next} />}
-        </>
-      )}
-    </Await>
-  );
+export const Listing = <T,>({ of, empty, above, has = () => true, ...table }: ListingProps<T>) => (
+  <>
+    {of.parts ? (
+      <p class="state row" role="status">
+        Looked at {counted(of.parts, 'part')} of the list without a match; looking at the next …
+        <Button onClick={of.stop}>Cancel</Button>
+      </p>
+    ) : null}
+    {(!of.parts || of.data !== undefined || of.error !== undefined) && (
+      <Await of={of}>
+        {({ items, next_cursor: next }) => (
+          <>
+            {above?.(items, next != null)}
+            <Table
+              {...table}
+              rows={items.filter(has)}
+              empty={next === undefined ? empty : emptyText(next, empty)}
+            />
+            {next !== undefined && <Pager next={next} />}
+          </>
+        )}
+      </Await>
+    )}
+  </>
+);

@@ -1,4 +1,4 @@
-import { bytes, column, duration, number, share, text, time, word } from '../../parts/columns.tsx';
+import { bytes, code, column, duration, number, share, text, word } from '../../parts/columns.tsx';
 import { durationText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge, type Tone } from '../../parts/states.tsx';
@@ -37,15 +37,14 @@ const processColumns = (at: number): Column<Process>[] => [
     (process) => <State process={process} />,
     ({ state }) => state,
   ),
-  text('Host and process', ({ host, pid }) => `${host}:${pid}`, 50),
-  text('Version', ({ version }) => version, 24),
+  text('Process', ({ host, pid }) => `${host}:${pid}`, 50),
+  code('Version', ({ version }) => version),
   number('Items/s', (each) => (each.role === 'metadata' ? 0 : each.items_per_second)),
   bytes('Bytes/s', (each) => each.bytes_per_second),
   share('CPU', ({ cpu }) => cpu),
   duration('Loop p99', (each) => each.event_loop_p99_ms),
   bytes('Memory', (each) => each.rss_bytes),
   duration('Up', (each) => Math.max(0, at - each.started_at) * 1000),
-  time('Started', (each) => each.started_at),
 ];
 
 /** Every process that was there in the last two minutes, with what it uses. */

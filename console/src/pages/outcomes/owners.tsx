@@ -37,18 +37,19 @@ const verdict = (row: Account) => {
 type OwnersProps = {
   items: readonly Account[];
   removed: Outcomes['removed'];
+  names: Names;
   onChoose: (owner: string, reason?: string) => void;
 };
 
 /** The names of owners as far as their lists go, by the text that stands for an owner. */
-const useNames = (): Names => {
+export const useNames = (): Names => {
   const lists = [useLoad('sources', sources.list), useLoad('applications', applications.list)];
   const named = lists.flatMap(({ data }, kind) => (data?.owners ?? []).map((owner) => ({ ...owner, kind })));
   return new Map(named.map(({ id, name, kind }) => [kind === 0 ? String(id) : `app:${id}`, name]));
 };
 
 const keyOf = ({ pipeline, data_id: dataId, app_id: appId }: Owned) => `${pipeline} ${dataId} ${appId}`;
-const columnsOf = ({ items, onChoose }: OwnersProps, gone: Gone, names: Names): Column<Account>[] => [
+const columnsOf = ({ items, names, onChoose }: OwnersProps, gone: Gone): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
     cell: (row) =>
@@ -103,7 +104,7 @@ export const Owners = (props: OwnersProps) => (
       rows={props.items}
       keyOf={keyOf}
       empty="No owner has items or refused requests in this time."
-      columns={columnsOf(props, Map.groupBy(props.removed, keyOf), useNames())}
+      columns={columnsOf(props, Map.groupBy(props.removed, keyOf))}
     />
   </>
 );

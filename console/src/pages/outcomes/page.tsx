@@ -15,7 +15,7 @@ import { Await, Empty, NotKnown, TooLarge, Unreadable, unreadableOwner } from '.
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
-import { Owners } from './owners.tsx';
+import { Owners, useNames } from './owners.tsx';
 import { Explanation } from './reasons.tsx';
 import {
   besideText,
@@ -63,12 +63,8 @@ const askedOf = ({ range, by, owner }: Chosen) => {
 
 const csvOf = (choice: Chosen) => {
   const { query, step, isTooLong } = askedOf(choice);
-  const end = new Date((query.until ?? nowSeconds()) * 1000).toISOString();
-  return [
-    addressOf('/api/v1/outcomes', { query: { ...query, by: isTooLong ? undefined : step, format: 'csv' } }),
-    // Not every file system takes a colon.
-    `outcomes-${end.slice(0, 16).replace(':', '')}Z.csv`,
-  ] as const;
+  const by = isTooLong ? undefined : step;
+  return addressOf('/api/v1/outcomes', { query: { ...query, by, format: 'csv' } });
 };
 
 const Controls = ({ choice }: { choice: Chosen }) => (
@@ -214,6 +210,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Shown }) => {
 
 const Found = ({ choice }: { choice: Chosen }) => {
   const { range, by, owner, which } = choice;
+  const names = useNames();
   const loaded = useLoad(
     `${range.key} ${by} ${owner}`,
     async (signal) => {
@@ -255,6 +252,7 @@ const Found = ({ choice }: { choice: Chosen }) => {
               <Owners
                 items={items}
                 removed={owners.removed}
+                names={names}
                 onChoose={(chosen, reason) => setQuery({ owner: chosen, reason }, { replace: false })}
               />
             </>

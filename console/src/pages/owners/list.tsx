@@ -97,7 +97,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   const mayCreate = useAllows('editor');
   const list = useOwners(kind, search, 15_000);
   const sums = useGet('/api/v1/outcomes', {}, 15_000);
-  const minutes = useGet('/api/v1/outcomes', { query: { by: 'minute' } }, 15_000);
+  const minutes = useGet('/api/v1/outcomes', { query: { by: 'minute' } }, 15_000, (read) => read.truncated);
   const usage = useLoad(
     'usage',
     (signal) => {
