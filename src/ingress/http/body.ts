@@ -132,6 +132,14 @@ const collect = (
     let pieces = new Pieces();
     const pace = createPace(performance.now());
     const isTooFine = createPieceCheck();
+    // Dropped while it asks for room itself, it would be given room after its end, which nobody gives back.
+    let isAsking = false;
+    const takesRoom = (chunk: Buffer): boolean => {
+      isAsking = true;
+      const isTaken = room.take(chunk.length);
+      isAsking = false;
+      return isTaken;
+    };
     const finish = (result: Buffer | BodyProblem | Refused): void => {
       unwatch();
       request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onGone);
@@ -152,7 +160,7 @@ const collect = (
         });
       } else if (isTooFine(chunk.length) && room.isStranger())
         finish({ reason: 'protocol_error', detail: tooManyPieces });
-      else if (!room.take(chunk.length)) finish(noRoom);
+      else if (!takesRoom(chunk)) finish(noRoom);
       else if (see(chunk)) pieces.add(chunk);
       else finish(unwanted);
     };
@@ -162,7 +170,7 @@ const collect = (
       error instanceof UnreadableBody ? finish(error.refused) : onGone();
     const unwatch = inFlight.watch({
       request,
-      isSlow: pace.isSlow,
+      isSlow: (nowMs) => !isAsking && pace.isSlow(nowMs),
       isStranger: room.isStranger,
       giveWay: () => finish(gaveWay),
     });
