@@ -206,3 +206,15 @@ it.each([
   expect(answer.body).toContain('a header of the PROXY protocol, which this port does not take');
   await expectOnce(400, 0);
 });
+
+// It was called a method that is not known, with the advice to check the Content-Length.
+it('a TLS handshake on a port of plain HTTP is named with the remedy', async () => {
+  await open();
+  const connection = await openRaw(door.port);
+  connection.send(Buffer.from('16030100c8010000c40303', 'hex'));
+  const answer = onlyAnswer(await connection.ended);
+  expect(answer.status).toBe(400);
+  expect(answer.body).toContain('this port takes plain HTTP: send to http://');
+  expect(answer.body).not.toContain('method');
+  await expectOnce(400, 0);
+});
