@@ -3,7 +3,7 @@ import type { Incoming } from '../../http/incoming.ts';
 import { createPieceCheck, tooManyPieces } from '../../http/piece-check.ts';
 import { Fault } from '../../model/fault.ts';
 import { notStored, Refused } from '../refused.ts';
-import type { BytesInFlight } from './admission.ts';
+import { type BytesInFlight, smallBodyBytesMax } from './admission.ts';
 import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
 import { Pieces } from './pieces.ts';
 
@@ -191,21 +191,25 @@ type ByteReservation = {
   isStranger(): boolean;
 };
 
-const byteReservation = (inFlight: BytesInFlight, isKnown: () => boolean): ByteReservation => {
+const byteReservation = (
+  inFlight: BytesInFlight,
+  isKnown: () => boolean,
+  mayGrow: boolean,
+): ByteReservation => {
   let taken = 0;
   let isStranger = true;
   const take = (bytes: number): boolean => {
     if (isStranger && isKnown()) {
       isStranger = false;
-      inFlight.vouch(taken);
+      inFlight.vouch(taken, mayGrow);
     }
-    if (!inFlight.tryTake(bytes, taken, isStranger)) return false;
+    if (!inFlight.tryTake(bytes, taken, isStranger, mayGrow)) return false;
     taken += bytes;
     return true;
   };
   const give = (bytes: number): void => {
     taken -= bytes;
-    if (bytes > 0) inFlight.give(bytes, isStranger, taken);
+    if (bytes > 0) inFlight.give(bytes, isStranger, taken, mayGrow);
   };
   return {
     take,
@@ -266,10 +270,13 @@ export const readBody = async (
   inFlight: BytesInFlight,
   { see = seeAll, isKnown = noStranger }: BodyReader = {},
 ): Promise<Body | BodyProblem | Refused> => {
-  const announced = Number(request.headers['content-length'] ?? 0);
+  const length = request.headers['content-length'];
+  const announced = Number(length ?? 0);
   const isOverLimit = announced > limits.bodyBytesMax;
-  if (!inFlight.hasRoom(isOverLimit ? 0 : announced, !isKnown())) return noRoom;
   const encoding = encodingOf(request.headers['content-encoding']);
+  const isPlain = encoding === 'identity';
+  const mayGrow = !isPlain || length === undefined || announced > smallBodyBytesMax;
+  if (!inFlight.hasRoom(isOverLimit ? 0 : announced, !isKnown(), mayGrow)) return noRoom;
   if (encoding === undefined) {
     return { reason: 'encoding_unsupported', detail: '' };
   }
@@ -279,8 +286,7 @@ export const readBody = async (
       detail: `Content-Length is ${announced} bytes, the limit is ${limits.bodyBytesMax}`,
     };
   }
-  const room = byteReservation(inFlight, isKnown);
-  const isPlain = encoding === 'identity';
+  const room = byteReservation(inFlight, isKnown, mayGrow);
   const raw = await collect(request, limits.bodyBytesMax, room, inFlight, isPlain ? see : seeAll);
   if (isProblem(raw)) return raw;
   const bytes = isPlain ? raw : await inflated(raw, encoding, limits, room, see);
