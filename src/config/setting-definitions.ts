@@ -161,7 +161,7 @@ export const settingsTable = z.object({
     bytesInFlightMax: bytes.setting(
       'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
       '192MiB',
-      'memory for concurrent request bodies and their decoded form in one ingress process, about three times the bodies; above it 503. An eighth is kept for requests of up to 6 MiB, bodies of 2 MiB; one large request may go beyond the rest while no other large one is in flight',
+      'memory for concurrent request bodies and their decoded form in one ingress process, about three times the bodies; above it 503. An eighth is kept for requests of up to 6 MiB, bodies of 2 MiB, half of it for bodies without compression that announce their length; one large request may go beyond the rest while no other large one is in flight',
     ),
     tokenHeaders: headers.setting(
       'TIDEMARK_INGRESS_TOKEN_HEADERS',

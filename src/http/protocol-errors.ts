@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { http2PrefaceCode, refuseHttp2 } from './http2-refusal.ts';
 import type { OpenRequests } from './open-requests.ts';
 import { isProxyHeader } from './proxy-header.ts';
+import { isTlsRecord } from './tls-record.ts';
 
 /** Statuses for bytes that are not a request for any route; 503 for a body that the server does not wait for while it stops. */
 export type ProtocolStatus = 400 | 408 | 417 | 431 | 503;
@@ -22,6 +23,7 @@ export type Broken = {
     | 'stalled'
     | 'expectation'
     | 'proxy_header'
+    | 'tls_on_plain_port'
     | 'transfer_encoding'
     | 'stopping'
     | 'unknown_method'
@@ -69,6 +71,12 @@ const endedCode = 'HPE_INVALID_EOF_STATE';
 
 /** Of Node, where a request begins with no method that its parser knows. */
 const unknownMethodCode = 'HPE_INVALID_METHOD';
+
+/** What the first bytes of a connection are instead of a request; undefined where they are not known. */
+const beginningOf = (first: Buffer | undefined): Broken['fault'] => {
+  if (isProxyHeader(first)) return 'proxy_header';
+  return isTlsRecord(first) ? 'tls_on_plain_port' : undefined;
+};
 
 /** The fault for an error of Node. `isInRequest`: a header was complete, the body was not. */
 export const wireFaultOf = (code: string | undefined, isInRequest: boolean): WireFault => {
@@ -170,17 +178,12 @@ export const answerProtocolErrors = (
       cutAfter(socket, lingerMs);
       return;
     }
-    const isOfProxy = fault === 'malformed' && !open.hasServed(socket) && isProxyHeader(error.rawPacket);
+    const isBeginning = fault === 'malformed' && !open.hasServed(socket);
+    const beginning = isBeginning ? beginningOf(error.rawPacket) : undefined;
     // A client that only ended its side can still read an answer.
     const status = error.code === endedCode ? 400 : statuses[fault];
-    const isOfMethod = error.code === unknownMethodCode;
-    endWith(
-      socket,
-      status,
-      open,
-      answers,
-      isOfProxy ? 'proxy_header' : isOfMethod ? 'unknown_method' : fault,
-    );
+    const ofMethod = error.code === unknownMethodCode ? 'unknown_method' : undefined;
+    endWith(socket, status, open, answers, beginning ?? ofMethod ?? fault);
   });
   const refuseExpectation: RequestListener = (request, response) => {
     const { body, headers } = answers.protocolAnswer(417, { fault: 'expectation', request });

@@ -5,7 +5,7 @@ import { createRegistry, ledgerFeedMetrics, secondsBuckets, tlsMetrics } from '.
 const requestMetrics = ({ counter, histogram }: Meters) => ({
   requests: counter({
     name: 'tidemark_ingress_requests_total',
-    help: 'Requests answered, by receiver and HTTP status; a call over gRPC counts with the status that its answer has over HTTP',
+    help: 'Requests answered, by receiver and HTTP status; a call over gRPC counts with the status that its answer has over HTTP, and a 503 to a body that did not arrive in time as late_body',
     labelNames: ['receiver', 'status'],
     remedy: 'a growing share of 5xx: read `/readyz` of ingress and check the streams',
   }),

@@ -3,7 +3,7 @@ import type { Incoming } from '../../http/incoming.ts';
 import { createPieceCheck, tooManyPieces } from '../../http/piece-check.ts';
 import { Fault } from '../../model/fault.ts';
 import { notStored, Refused } from '../refused.ts';
-import type { BytesInFlight } from './admission.ts';
+import { type BytesInFlight, smallBodyBytesMax } from './admission.ts';
 import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
 import { Pieces } from './pieces.ts';
 
@@ -132,6 +132,14 @@ const collect = (
     let pieces = new Pieces();
     const pace = createPace(performance.now());
     const isTooFine = createPieceCheck();
+    // Dropped while it asks for room itself, it would be given room after its end, which nobody gives back.
+    let isAsking = false;
+    const takesRoom = (chunk: Buffer): boolean => {
+      isAsking = true;
+      const isTaken = room.take(chunk.length);
+      isAsking = false;
+      return isTaken;
+    };
     const finish = (result: Buffer | BodyProblem | Refused): void => {
       unwatch();
       request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onGone);
@@ -152,7 +160,7 @@ const collect = (
         });
       } else if (isTooFine(chunk.length) && room.isStranger())
         finish({ reason: 'protocol_error', detail: tooManyPieces });
-      else if (!room.take(chunk.length)) finish(noRoom);
+      else if (!takesRoom(chunk)) finish(noRoom);
       else if (see(chunk)) pieces.add(chunk);
       else finish(unwanted);
     };
@@ -162,7 +170,7 @@ const collect = (
       error instanceof UnreadableBody ? finish(error.refused) : onGone();
     const unwatch = inFlight.watch({
       request,
-      isSlow: pace.isSlow,
+      isSlow: (nowMs) => !isAsking && pace.isSlow(nowMs),
       isStranger: room.isStranger,
       giveWay: () => finish(gaveWay),
     });
@@ -183,21 +191,25 @@ type ByteReservation = {
   isStranger(): boolean;
 };
 
-const byteReservation = (inFlight: BytesInFlight, isKnown: () => boolean): ByteReservation => {
+const byteReservation = (
+  inFlight: BytesInFlight,
+  isKnown: () => boolean,
+  mayGrow: boolean,
+): ByteReservation => {
   let taken = 0;
   let isStranger = true;
   const take = (bytes: number): boolean => {
     if (isStranger && isKnown()) {
       isStranger = false;
-      inFlight.vouch(taken);
+      inFlight.vouch(taken, mayGrow);
     }
-    if (!inFlight.tryTake(bytes, taken, isStranger)) return false;
+    if (!inFlight.tryTake(bytes, taken, isStranger, mayGrow)) return false;
     taken += bytes;
     return true;
   };
   const give = (bytes: number): void => {
     taken -= bytes;
-    if (bytes > 0) inFlight.give(bytes, isStranger, taken);
+    if (bytes > 0) inFlight.give(bytes, isStranger, taken, mayGrow);
   };
   return {
     take,
@@ -258,10 +270,13 @@ export const readBody = async (
   inFlight: BytesInFlight,
   { see = seeAll, isKnown = noStranger }: BodyReader = {},
 ): Promise<Body | BodyProblem | Refused> => {
-  const announced = Number(request.headers['content-length'] ?? 0);
+  const length = request.headers['content-length'];
+  const announced = Number(length ?? 0);
   const isOverLimit = announced > limits.bodyBytesMax;
-  if (!inFlight.hasRoom(isOverLimit ? 0 : announced, !isKnown())) return noRoom;
   const encoding = encodingOf(request.headers['content-encoding']);
+  const isPlain = encoding === 'identity';
+  const mayGrow = !isPlain || length === undefined || announced > smallBodyBytesMax;
+  if (!inFlight.hasRoom(isOverLimit ? 0 : announced, !isKnown(), mayGrow)) return noRoom;
   if (encoding === undefined) {
     return { reason: 'encoding_unsupported', detail: '' };
   }
@@ -271,8 +286,7 @@ export const readBody = async (
       detail: `Content-Length is ${announced} bytes, the limit is ${limits.bodyBytesMax}`,
     };
   }
-  const room = byteReservation(inFlight, isKnown);
-  const isPlain = encoding === 'identity';
+  const room = byteReservation(inFlight, isKnown, mayGrow);
   const raw = await collect(request, limits.bodyBytesMax, room, inFlight, isPlain ? see : seeAll);
   if (isProblem(raw)) return raw;
   const bytes = isPlain ? raw : await inflated(raw, encoding, limits, room, see);

@@ -23,6 +23,8 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
       return `the header fields are too large: the limit is ${headerBytesMax} bytes for all of them; send fewer or shorter ones`;
     default:
       if (fault === 'proxy_header') return proxyHeaderText;
+      if (fault === 'tls_on_plain_port')
+        return 'the connection begins with TLS, and this port takes plain HTTP: send to http://, or give the receivers a certificate (TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE)';
       if (fault === 'unknown_method')
         return 'it begins with a method that is not known here: send POST; behind another request, check the Content-Length of that one';
       if (fault === 'transfer_encoding')

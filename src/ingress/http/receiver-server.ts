@@ -110,6 +110,13 @@ const send = async (
   write(outgoing, reply, fixed);
 };
 
+/**
+ * The status that an answer counts with. A 503 to a body that did not arrive in time is the fault of its sender or of the network: among
+ * the errors of the server, any client could raise their alarm.
+ */
+const countedStatus = ({ status, refused }: Reply): string =>
+  status === 503 && refused?.reason === 'protocol_error' ? 'late_body' : String(status);
+
 /** Gives every answer of a receiver its counters and its header fields. */
 const createAnswers = (
   { name, refuse, headers }: Receiver,
@@ -121,9 +128,9 @@ const createAnswers = (
   const [succeeded, refused, failed] = classes.map((each) => metrics.requestSeconds.labels(name, each));
   const secondsOf = (status: number) => (status < 400 ? succeeded : status < 500 ? refused : failed);
   const fixed = Object.entries(headers).flat();
-  const count = ({ status }: Reply): void => {
-    if (status === 200) stored.inc();
-    else metrics.requests.inc({ receiver: name, status: String(status) });
+  const count = (reply: Reply): void => {
+    if (reply.status === 200) stored.inc();
+    else metrics.requests.inc({ receiver: name, status: countedStatus(reply) });
   };
   return {
     /** The counted answer to a request that never reaches the line. */

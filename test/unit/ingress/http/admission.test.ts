@@ -105,6 +105,27 @@ describe('bytes in flight', () => {
       ]);
     });
 
+    // Four bodies of an unknown length, small until they pass 6 MiB, took all that large requests leave.
+    it('leave half of that eighth to requests that are known to stay small', () => {
+      const { room } = create(192 * mebi);
+      expect(room.tryTake(168 * mebi)).toBe(true);
+      const growing = Array.from({ length: 3 }, () => room.tryTake(6 * mebi, 0, false, true));
+      expect([...growing, room.hasRoom(0, false, true)]).toEqual([true, true, false, false]);
+      expect(Array.from({ length: 3 }, () => room.tryTake(6 * mebi))).toEqual([true, true, false]);
+    });
+
+    it('let those that may grow have the room of large ones', () => {
+      const { room } = create(192 * mebi);
+      const growing = Array.from({ length: 31 }, () => room.tryTake(6 * mebi, 0, false, true));
+      expect(growing.lastIndexOf(true)).toBe(29);
+      expect([room.tryTake(1, 6 * mebi, false, true), room.tryTake(12 * mebi)]).toEqual([false, false]);
+      for (let given = 0; given < 28; given += 1) room.give(6 * mebi, false, 0, true);
+      expect([room.tryTake(180 * mebi, 6 * mebi, false, true), room.tryTake(6 * mebi)]).toEqual([true, true]);
+      room.give(186 * mebi, false, 0, true);
+      room.give(6 * mebi, false, 0, true);
+      expect(room.held).toBe(6 * mebi);
+    });
+
     it('hold for strangers too', () => {
       const { room } = create(192 * mebi);
       expect(room.tryTake(64 * mebi, 0, true)).toBe(true);

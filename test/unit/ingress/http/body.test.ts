@@ -111,3 +111,24 @@ it('bodies that inflate without a known credential leave half of the room to oth
   expect('reserve' in first && first.reserve(3 * 2 ** 20 + 1)).toBe(true);
   expect(inFlight.hasRoom(2 ** 20, true)).toBe(true);
 });
+
+// Their senders choose how large they become: small until then, a few of them kept out every small request.
+it.each([
+  ['in chunks', {}, 503],
+  ['that inflates', { 'content-length': '20', 'content-encoding': 'gzip' }, 503],
+  ['of more than 2 MiB', { 'content-length': String(2 ** 21 + 1) }, 503],
+  ['of a known small size', { 'content-length': '20' }, 200],
+])(
+  'half of the room of small requests is for bodies that are known to stay small: one %s',
+  async (_, headers, status) => {
+    const inFlight = createBytesInFlight(192 * 2 ** 20, () => {});
+    inFlight.tryTake(168 * 2 ** 20);
+    for (const held of [6, 6]) inFlight.tryTake(held * 2 ** 20, 0, false, true);
+    const request = new IncomingMessage(new Socket());
+    Object.assign(request.headers, headers);
+    request.push(Buffer.alloc(20));
+    request.push(null);
+    const body = await readBody(request, { ...limits, bodyBytesMax: 2 ** 22 }, inFlight);
+    expect('release' in body ? 200 : 503).toBe(status);
+  },
+);

@@ -30,14 +30,18 @@ const onlyAnswer = (text: string): RawAnswer => {
 };
 
 /** Checks that the request was answered and recorded once, also after its connection has closed. */
-const expectOnce = async (status: number, owner: number, reason = 'protocol_error'): Promise<void> => {
+const expectOnce = async (
+  status: number | string,
+  owner: number,
+  reason = 'protocol_error',
+): Promise<void> => {
   await close();
   expect(door.refused).toEqual([{ reason, owner, items: 0 }]);
   expect(await door.answered()).toEqual({ [status]: 1 });
 };
 
 describe('a request whose head was read is refused once, in its own encoding', () => {
-  // An exporter drops the items of a request that is answered 408.
+  // An exporter drops the items of a request that is answered 408. Counted as a 503, a laptop that sleeps raises the alarm of server errors.
   it('to be sent again, when its body does not arrive in time', async () => {
     await open({ headersTimeoutMs: 200, requestTimeoutMs: 200 });
     const answer = onlyAnswer(await exchange(door.port, `${head(token, 'Content-Length: 100')}\n`));
@@ -47,7 +51,7 @@ describe('a request whose head was read is refused once, in its own encoding', (
     });
     expect(answer.body).toContain('the body did not arrive in time: the limit is 0.2 s');
     expect(answer.body).not.toContain('malformed');
-    await expectOnce(503, doorAppId);
+    await expectOnce('late_body', doorAppId);
   });
 
   it('to be sent again, when its body stalls', async () => {
@@ -56,7 +60,7 @@ describe('a request whose head was read is refused once, in its own encoding', (
     expect([answer.status, answer.headers['content-type']]).toEqual([503, 'application/x-protobuf']);
     expect(answer.headers['retry-after']).toBe('1');
     expect(answer.body).toContain('no byte arrived for 0.2 s');
-    await expectOnce(503, doorAppId);
+    await expectOnce('late_body', doorAppId);
   });
 
   it('when a chunk of its body is malformed', async () => {
@@ -200,5 +204,17 @@ it.each([
   const answer = onlyAnswer(await connection.ended);
   expect(answer.status).toBe(400);
   expect(answer.body).toContain('a header of the PROXY protocol, which this port does not take');
+  await expectOnce(400, 0);
+});
+
+// It was called a method that is not known, with the advice to check the Content-Length.
+it('a TLS handshake on a port of plain HTTP is named with the remedy', async () => {
+  await open();
+  const connection = await openRaw(door.port);
+  connection.send(Buffer.from('16030100c8010000c40303', 'hex'));
+  const answer = onlyAnswer(await connection.ended);
+  expect(answer.status).toBe(400);
+  expect(answer.body).toContain('this port takes plain HTTP: send to http://');
+  expect(answer.body).not.toContain('method');
   await expectOnce(400, 0);
 });
