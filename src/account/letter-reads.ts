@@ -1,6 +1,6 @@
 import type { Bus } from '../bus/connection.ts';
 import { redriveHeader } from '../bus/message-headers.ts';
-import { createStreamReader, type StoredMessage } from '../bus/stream-reader.ts';
+import { createStreamReader, type StoredMessage, type StreamReader } from '../bus/stream-reader.ts';
 import { isStreamMissing, readStream, type StreamAnswer } from '../bus/stream-state.ts';
 import { deadLetterStream, itemsOf, messageOf, readLetter } from '../dead-letters/dead-letter.ts';
 import { readOpenLetters } from '../outcomes/record-reader.ts';
@@ -16,8 +16,6 @@ const openMax = 100_000;
 const keptMax = 10_000;
 const waitingMax = 5_000;
 const pageMax = 256;
-/** The end of a stream that this process may not read: any redrive may wait there. */
-const unreadEnd = Number.MAX_SAFE_INTEGER;
 
 /** The letter whose redrive this message is; undefined where this program cannot tell. */
 const redriveIn = (stream: string, { payload }: StoredMessage): string | undefined => {
@@ -28,7 +26,36 @@ const redriveIn = (stream: string, { payload }: StoredMessage): string | undefin
   return textOfLetter({ ...outcome, pipeline: pipelineOf(stream), redrive: number - 1 });
 };
 
-type LetterReads = Omit<LostLettersDependencies, 'untilRecorded'> & {
+/** Undefined where too many messages wait, or this program cannot tell of one. */
+const readRedrivesIn = async (
+  bus: Bus,
+  reader: StreamReader,
+  stream: string,
+  last: number,
+): Promise<ReadonlySet<string> | undefined> => {
+  const redrives = new Set<string>();
+  try {
+    if (await hasMany(bus, stream, last)) return undefined;
+    let read = 0;
+    for (let from: number | undefined = 1; from !== undefined && from <= last; ) {
+      const page = await reader.readForwards(stream, { fromSequence: from, limit: pageMax });
+      for (const entry of page.entries) {
+        if (!entry.headers.has(redriveHeader)) continue;
+        const letter = redriveIn(stream, entry);
+        if (letter === undefined) return undefined;
+        redrives.add(letter);
+      }
+      read += page.entries.length;
+      if (read > waitingMax) return undefined;
+      from = page.next;
+    }
+  } catch (error) {
+    if (!isStreamMissing(error)) throw error;
+  }
+  return redrives;
+};
+
+type LetterReads = Omit<LostLettersDependencies, 'untilRecorded' | 'streamOf'> & {
   /** Changes whenever a letter comes to DEADLETTER or leaves it. */
   readonly readState: () => Promise<string>;
 };
@@ -90,33 +117,22 @@ export const createLetterReads = (
     },
     readEnds: async () => {
       const ends = new Map<string, number>();
-      for (const { name, isUnread } of streams())
-        ends.set(name, isUnread === true ? unreadEnd : await endOf(bus, name));
+      for (const { name, isUnread, isGone } of streams())
+        if (isUnread !== true) ends.set(name, isGone === true ? 0 : await endOf(bus, name));
       return ends;
     },
     readRedrives: async (stream, last) => {
-      if (last === unreadEnd) return undefined;
-      const redrives = new Set<string>();
-      try {
-        let read = 0;
-        for (let from: number | undefined = 1; from !== undefined && from <= last; ) {
-          const page = await reader.readForwards(stream, { fromSequence: from, limit: pageMax });
-          for (const entry of page.entries) {
-            if (!entry.headers.has(redriveHeader)) continue;
-            const letter = redriveIn(stream, entry);
-            if (letter === undefined) return undefined;
-            redrives.add(letter);
-          }
-          read += page.entries.length;
-          if (read > waitingMax) return undefined;
-          from = page.next;
-        }
-      } catch (error) {
-        if (!isStreamMissing(error)) throw error;
-      }
-      return redrives;
+      const now = streams().find(({ name }) => name === stream);
+      if (now?.isUnread === true) return undefined;
+      return now?.isGone === true ? new Set() : readRedrivesIn(bus, reader, stream, last);
     },
   };
+};
+
+/** Whether surely more messages wait up to this sequence than are read: those beyond it are at most as many as their sequences. */
+const hasMany = async (bus: Bus, stream: string, last: number): Promise<boolean> => {
+  const { messages, last_seq: end } = (await readStream(bus, stream)).stream.state;
+  return messages - Math.max(0, end - last) > waitingMax;
 };
 
 const endOf = async (bus: Bus, stream: string): Promise<number> => {

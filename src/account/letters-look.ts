@@ -2,9 +2,18 @@ import type { Bus } from '../bus/connection.ts';
 import { readStrayItems } from '../outcomes/record-reader.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Owner } from './difference.ts';
+import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import { createLetterReads } from './letter-reads.ts';
-import { createLostLetters, isOfLetters, itemsIn, sumLostLetters, textOfOwnLetter } from './lost-letters.ts';
+import {
+  createLostLetters,
+  isOfLetters,
+  itemsIn,
+  type LostLettersDependencies,
+  ownerOf,
+  sumLostLetters,
+  textOfOwnLetter,
+} from './lost-letters.ts';
 import type { AccountedStream } from './queue-state.ts';
 import { restAfter, searchShare, urgentShare } from './rest.ts';
 import { createUnchangedLetters } from './unchanged-letters.ts';
@@ -15,6 +24,8 @@ export type LettersLookDependencies = {
   readonly clickhouse: Clickhouse;
   /** The streams of the look under way. */
   readonly streams: () => readonly AccountedStream[];
+  /** As in `LostLettersDependencies`. */
+  readonly streamOf: LostLettersDependencies['streamOf'];
   /** Waits until what transfer has acknowledged is in the records. Returns how long, in ms. */
   readonly untilRecorded: () => Promise<number>;
   /** Rows that the store has of each owner and no record names, by `ownerText`. */
@@ -40,13 +51,13 @@ export type LettersLook = {
 const restMsMin = 35_000;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
-  const { bus, clickhouse, streams, untilRecorded, unrecordedRows, rowsBefore } = deps;
+  const { bus, clickhouse, streams, streamOf, untilRecorded, unrecordedRows, rowsBefore } = deps;
   let waitedMs = 0;
   let dueAt = 0;
   const reads = createLetterReads(bus, clickhouse, streams);
   const unchanged = createUnchangedLetters(performance.now.bind(performance));
   const letters = createLostLetters({
-    ...reads,
+    ...{ ...reads, streamOf },
     untilRecorded: async () => {
       waitedMs += await untilRecorded();
     },
@@ -64,13 +75,15 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
     waitedMs = 0;
     const state = await reads.readState();
     if (unchanged.isSo(state)) return 0;
-    const lost = await letters.find();
-    unchanged.searched(state, lost?.length === 0 && !letters.isSearching);
+    const all = await letters.find();
+    unchanged.searched(state, all?.length === 0 && !letters.isSearching);
     const searchedMs = performance.now() - startedAt - waitedMs;
-    const text = lost?.map(textOfOwnLetter).toSorted().join('\n');
+    const standing = new Set(letters.unjudged.map((letter) => ownerText(ownerOf(letter))));
+    const lost = all?.filter((letter) => !standing.has(ownerText(ownerOf(letter))));
+    const text = lost && [...lost.map(textOfOwnLetter).toSorted(), ...[...standing].toSorted()].join('\n');
     if (lost !== undefined && text !== shown) {
       const differences = await sumLostLetters(lost, explained);
-      await found.replace(isOfLetters, differences);
+      await found.replace((each) => isOfLetters(each) && !standing.has(ownerText(each)), differences);
       // What explains a letter may be gone at the next search.
       shown = itemsIn(differences) === itemsIn(lost) ? text : undefined;
     }

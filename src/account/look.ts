@@ -3,6 +3,7 @@ import type { Bus } from '../bus/connection.ts';
 import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
 import { readStream } from '../bus/stream-state.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
+import type { Pipeline } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Log } from '../telemetry/log.ts';
 import { countSequences, lastSettled, readBooks, readDoubtful, withoutLine } from './books.ts';
@@ -15,7 +16,7 @@ import {
   type Queue,
 } from './compare.ts';
 import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
-import type { Owner } from './difference.ts';
+import { type Owner, streamOfStore } from './difference.ts';
 import { createDueMinutes, firstSeconds, windowSeconds } from './due-minutes.ts';
 import { createEarlierRows } from './earlier-rows.ts';
 import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
@@ -53,6 +54,8 @@ export type LookDependencies = {
   readonly streams: readonly AccountedStream[];
   /** Those of QuestDB instances that the setting lacks, as they are now. Throws the Faults of NATS. */
   readonly furtherStreams?: () => Promise<readonly AccountedStream[]>;
+  /** The stream that brings the items of an owner; undefined while that is not known. By default the one of the signal. */
+  readonly streamOf?: (pipeline: Pipeline, owner: number) => string | undefined;
   /** Stream and consumer that carry the lines of both books. */
   readonly ledger: AccountedStream;
   readonly stores: StoreLook;
@@ -135,6 +138,8 @@ class Looks {
     this.ends = createStreamEnds({ ...deps, elapsed: performance.now.bind(performance) });
     this.letters = createLettersLook({
       ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: () => this.streams },
+      streamOf: ({ pipeline, data_id, app_id }) =>
+        (deps.streamOf ?? streamOfStore)(pipeline, data_id || app_id),
       untilRecorded: this.untilRecorded,
       ...this.rowsOfStores(),
     });

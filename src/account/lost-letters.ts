@@ -1,6 +1,5 @@
-import type { Pipeline } from '../model/signals.ts';
 import type { OpenLetterOf } from '../outcomes/record-reader.ts';
-import { type Difference, type Owner, pipelineOf, streamOfStore } from './difference.ts';
+import { type Difference, type Owner, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { Stretch } from './uncounted.ts';
 
@@ -26,10 +25,12 @@ export type LostLettersDependencies = {
   readonly readOpen: () => Promise<readonly OpenLetterOf[] | undefined>;
   /** `textOfOwnLetter` of the letters in DEADLETTER, of one without an owner `textOfLetter`; undefined where they are too many. */
   readonly readKept: () => Promise<ReadonlySet<string> | undefined>;
-  /** The last sequence of each stream of items. */
+  /** The stream that brings the items of a letter's owner, and so its redrives; undefined while that is not known. */
+  readonly streamOf: (letter: OpenLetterOf) => string | undefined;
+  /** The last sequence of each stream of items; without those that cannot be read. */
   readonly readEnds: () => Promise<ReadonlyMap<string, number>>;
   /**
-   * `textOfLetter` of the redrives that wait in a stream, up to a sequence; undefined where too many messages do, or it may not be read.
+   * `textOfLetter` of the redrives that wait in a stream, up to a sequence; undefined where too many messages do, or it cannot be read.
    */
   readonly readRedrives: (stream: string, last: number) => Promise<ReadonlySet<string> | undefined>;
   /** Resolves once what transfer has acknowledged is in the records. */
@@ -46,6 +47,11 @@ export type LostLetters = {
    * searches miss it.
    */
   find(): Promise<readonly OpenLetterOf[] | undefined>;
+  /**
+   * Letters that the last search missed and that cannot be judged, because the redrives in the stream of their owner cannot be read: what was
+   * found earlier of these owners stands, and they make `find` undefined for no other.
+   */
+  readonly unjudged: readonly OpenLetterOf[];
   /** Whether the last search missed letters that are not judged yet. */
   readonly isSearching: boolean;
   /** Where in a stream the redrives of the lost letters were, if that is how they were lost: at most these messages of these sequences. */
@@ -76,8 +82,8 @@ const farOwners = (texts: Iterable<string>, open: ReadonlySet<string>): Set<stri
   return owners;
 };
 
-/** The redrives that wait, as far as they can be read, and the signals of which some cannot. */
-type Waiting = { readonly redrives: ReadonlySet<string>; readonly unread: ReadonlySet<Pipeline> };
+/** The redrives that wait, as far as they can be read, and the streams of which they cannot. */
+type Waiting = { readonly redrives: ReadonlySet<string>; readonly unread: ReadonlySet<string> };
 
 const readWaiting = async (
   { readRedrives }: LostLettersDependencies,
@@ -86,10 +92,10 @@ const readWaiting = async (
   const last = new Map<string, number>();
   for (const { ends } of missed)
     for (const [stream, end] of ends) last.set(stream, Math.max(end, last.get(stream) ?? 0));
-  const waiting = { redrives: new Set<string>(), unread: new Set<Pipeline>() };
+  const waiting = { redrives: new Set<string>(), unread: new Set<string>() };
   for (const [stream, end] of last) {
     const redrives = await readRedrives(stream, end);
-    if (redrives === undefined) waiting.unread.add(pipelineOf(stream));
+    if (redrives === undefined) waiting.unread.add(stream);
     for (const each of redrives ?? []) waiting.redrives.add(each);
   }
   return waiting;
@@ -99,8 +105,59 @@ const readWaiting = async (
 const undecidedOf = (
   before: Iterable<string>,
   missed: ReadonlyMap<string, Missed>,
-  isWaiting: (text: string) => boolean,
-): Set<string> => new Set([...before].filter((text) => missed.has(text) && !isWaiting(text)));
+  missing: ReadonlyMap<string, OpenLetterOf>,
+  redrives: ReadonlySet<string>,
+): Set<string> => {
+  const isWaiting = (letter: OpenLetterOf | undefined): boolean =>
+    letter !== undefined && redrives.has(textOfLetter(letter));
+  return new Set([...before].filter((text) => missed.has(text) && !isWaiting(missing.get(text))));
+};
+
+/** Those of searches that could not read the stream of their owner, with where it ends now: a redrive of theirs is not beyond that. */
+const createRenewed = ({ ends }: Missed): ((before: Missed) => Missed) => {
+  const renewed = new Map<Missed, Missed>();
+  return (before) => {
+    const now = renewed.get(before) ?? { begin: before.begin, ends };
+    renewed.set(before, now);
+    return now;
+  };
+};
+
+/** What the records name and DEADLETTER does not hold, by `textOfOwnLetter`. */
+type Missing = {
+  readonly missing: ReadonlyMap<string, OpenLetterOf>;
+  readonly isAmbiguous: (letter: OpenLetterOf) => boolean;
+};
+
+/** Undefined where that cannot be said. */
+const readMissing = async (
+  { readOpen, readKept }: LostLettersDependencies,
+  redrives: ReadonlySet<string>,
+): Promise<Missing | undefined> => {
+  const open = await readOpen();
+  if (open === undefined) return undefined;
+  const kept = open.length === 0 ? new Set<string>() : await readKept();
+  if (kept === undefined) return undefined;
+  const missing = new Map(
+    open
+      .filter((letter) => !kept.has(textOfOwnLetter(letter)) && !kept.has(textOfLetter(letter)))
+      .map((letter) => [textOfOwnLetter(letter), letter]),
+  );
+  const far = farOwners([...kept, ...redrives], new Set(open.map(textOfLetter)));
+  const isAmbiguous = ({ ordinal, pipeline, data_id, app_id }: OpenLetterOf): boolean =>
+    ordinal === 0 && (far.has(pipeline) || far.has(`${pipeline} ${data_id} ${app_id}`));
+  return { missing, isAmbiguous };
+};
+
+type LostLetter = { readonly letter: OpenLetterOf; readonly missed: Missed };
+
+/** Where in their stream the redrives of these letters were. */
+const stretchesOf = (stream: string, letters: readonly LostLetter[]): Stretch[] =>
+  [...Map.groupBy(letters, (each) => each.missed)].flatMap(([search, { length: messages }]) => {
+    const first = search.begin?.get(stream);
+    if (first === undefined) return [];
+    return [{ first: first + 1, last: search.ends.get(stream) ?? 0, messages }];
+  });
 
 /**
  * The order matters. A letter is stored before its record, its redrive and its purge record before it is removed: what DEADLETTER does not
@@ -109,68 +166,72 @@ const undecidedOf = (
  */
 export const createLostLetters = (deps: LostLettersDependencies): LostLetters => {
   let missed = new Map<string, Missed>();
-  let lost = new Map<string, { readonly letter: OpenLetterOf; readonly missed: Missed }>();
+  let lost = new Map<string, LostLetter>();
   let begin: Ends | undefined;
   /** Letters that the first search missed and that are not judged yet: an earlier process may have found them lost. */
   let undecided: Set<string> | undefined;
+  let unjudged: readonly OpenLetterOf[] = [];
+
+  const isReadIn = (ends: Ends, letter: OpenLetterOf): boolean => ends.has(deps.streamOf(letter) ?? '');
+  /** Judges what is missing. `ends`: of the start of this search. */
+  const judge = async (
+    { missing, isAmbiguous }: Missing,
+    { redrives, unread }: Waiting,
+    ends: Ends,
+  ): Promise<void> => {
+    const isRead = (letter: OpenLetterOf) =>
+      isReadIn(ends, letter) && !unread.has(deps.streamOf(letter) ?? '');
+    const isToRenew = (letter: OpenLetterOf, before: Missed): boolean =>
+      !isReadIn(before.ends, letter) && isReadIn(ends, letter);
+    const needsEnds = ([text, letter]: [string, OpenLetterOf]): boolean => {
+      const before = missed.get(text);
+      return before === undefined ? !lost.has(text) : isToRenew(letter, before);
+    };
+    const here: Missed = { begin, ends: [...missing].some(needsEnds) ? await deps.readEnds() : new Map() };
+    const renewed = createRenewed(here);
+    const nowMissed = new Map<string, Missed>();
+    const nowLost: typeof lost = new Map();
+    for (const [text, letter] of missing) {
+      const before = missed.get(text);
+      const isGone =
+        before !== undefined &&
+        isReadIn(before.ends, letter) &&
+        isRead(letter) &&
+        !redrives.has(textOfLetter(letter)) &&
+        !isAmbiguous(letter);
+      const known = lost.get(text);
+      if (known !== undefined) nowLost.set(text, known);
+      else if (isGone) nowLost.set(text, { letter, missed: before });
+      else if (before === undefined) nowMissed.set(text, here);
+      else nowMissed.set(text, isToRenew(letter, before) ? renewed(before) : before);
+    }
+    [missed, lost] = [nowMissed, nowLost];
+    undecided = undecidedOf(undecided ?? missed.keys(), missed, missing, redrives);
+    unjudged = [...undecided].flatMap((text) => missing.get(text) ?? []).filter((letter) => !isRead(letter));
+  };
 
   return {
     get isSearching() {
       return missed.size > 0;
     },
-    redrivesIn: (stream) => {
-      const ofStream = [...lost.values()].filter(({ letter }) => streamOfStore(letter.pipeline) === stream);
-      return [...Map.groupBy(ofStream, (each) => each.missed)].flatMap(([search, letters]) => {
-        const first = search.begin?.get(stream);
-        if (first === undefined) return [];
-        return [{ first: first + 1, last: search.ends.get(stream) ?? 0, messages: letters.length }];
-      });
+    get unjudged() {
+      return unjudged;
     },
+    redrivesIn: (stream) =>
+      stretchesOf(
+        stream,
+        [...lost.values()].filter(({ letter }) => deps.streamOf(letter) === stream),
+      ),
     find: async () => {
-      const beginNow = await deps.readEnds();
-      let waiting: Waiting = { redrives: new Set(), unread: new Set() };
-      if (missed.size > 0) {
-        waiting = await readWaiting(deps, new Set(missed.values()));
-        await deps.untilRecorded();
-      }
-      const open = await deps.readOpen();
-      if (open === undefined) return undefined;
-      const kept = open.length === 0 ? new Set<string>() : await deps.readKept();
-      if (kept === undefined) return undefined;
-      const missing = new Map(
-        open
-          .filter((letter) => !kept.has(textOfOwnLetter(letter)) && !kept.has(textOfLetter(letter)))
-          .map((letter) => [textOfOwnLetter(letter), letter]),
-      );
-      const far = farOwners([...kept, ...waiting.redrives], new Set(open.map(textOfLetter)));
-      const isAmbiguous = ({ ordinal, pipeline, data_id, app_id }: OpenLetterOf): boolean =>
-        ordinal === 0 && (far.has(pipeline) || far.has(`${pipeline} ${data_id} ${app_id}`));
-      const isNew = [...missing.keys()].some((text) => !missed.has(text) && !lost.has(text));
-      const here: Missed = { begin, ends: isNew ? await deps.readEnds() : new Map() };
-      const nowMissed = new Map<string, Missed>();
-      const nowLost: typeof lost = new Map();
-      for (const [text, letter] of missing) {
-        const before = missed.get(text);
-        const isGone =
-          before !== undefined &&
-          !waiting.unread.has(letter.pipeline) &&
-          !waiting.redrives.has(textOfLetter(letter)) &&
-          !isAmbiguous(letter);
-        const known = lost.get(text);
-        if (known !== undefined) nowLost.set(text, known);
-        else if (isGone) nowLost.set(text, { letter, missed: before });
-        else nowMissed.set(text, before ?? here);
-      }
-      missed = nowMissed;
-      lost = nowLost;
-      begin = beginNow;
-      undecided = undecidedOf(undecided ?? missed.keys(), missed, (text) => {
-        const letter = missing.get(text);
-        return letter !== undefined && waiting.redrives.has(textOfLetter(letter));
-      });
-      return undecided.size > 0
-        ? undefined
-        : [...missing].filter(([text]) => lost.has(text)).map(([, each]) => each);
+      const ends = await deps.readEnds();
+      const waiting = await readWaiting(deps, new Set(missed.values()));
+      if (missed.size > 0) await deps.untilRecorded();
+      const found = await readMissing(deps, waiting.redrives);
+      if (found === undefined) return undefined;
+      await judge(found, waiting, ends);
+      begin = ends;
+      if ((undecided?.size ?? 0) > unjudged.length) return undefined;
+      return [...found.missing].filter(([text]) => lost.has(text)).map(([, each]) => each);
     },
   };
 };
@@ -188,7 +249,7 @@ export type LettersExplained = {
 export const itemsIn = (letters: readonly { readonly items: number }[]): number =>
   letters.reduce((sum, { items }) => sum + items, 0);
 
-const ownerOf = ({ pipeline, data_id: dataId, app_id: appId }: OpenLetterOf): Owner => ({
+export const ownerOf = ({ pipeline, data_id: dataId, app_id: appId }: OpenLetterOf): Owner => ({
   pipeline,
   dataId,
   appId,

@@ -7,14 +7,20 @@ import type { Queue } from './compare.ts';
 export type AccountedStream = {
   readonly name: string;
   readonly consumer: string;
-  /** This process may not read it. */
+  /** This process may not read it, or it does not answer. */
   readonly isUnread?: boolean;
+  /** NATS does not have it: nothing of it is read. */
+  readonly isGone?: boolean;
 };
 
 const gone: Queue = { exists: false, begin: 1, first: 0, last: 0, messages: 0, floor: 0, end: 0 };
 
 /** The state of a stream that may be gone, or have lost its consumer. Throws the Faults of NATS. */
-export const queueOf = async (bus: Bus, { name, consumer }: AccountedStream): Promise<Queue> => {
+export const queueOf = async (
+  bus: Bus,
+  { name, consumer, isGone = false }: AccountedStream,
+): Promise<Queue> => {
+  if (isGone) return gone;
   try {
     const look = await lookAtQueue(bus, name, consumer);
     return {

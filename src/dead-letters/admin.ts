@@ -342,10 +342,16 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
 
   const { purgeRecords, requireNotPurged, beginChecks } = createPurgeLooks(deps);
 
+  /** One whose act was begun cannot be purged any more, and its redrive may wait in the stream already: it has to come to its end. */
+  const requireReadUnlessBegun = async (letter: Letter): Promise<void> => {
+    if (deps.isRead(letter.header.stream) || (await isBegun(letter))) return;
+    requireRead(letter, deps);
+  };
+
   return {
     ...reads,
     redrive: async (letter, call = newCall()) => {
-      requireRead(letter, deps);
+      await requireReadUnlessBegun(letter);
       await requireNotPurged(letter, call);
       const message = await redriveMessageOf(letter, true);
       // Its item leaves the dead letters only once the stream has the message: else a refusal would take it out of the account.
@@ -353,7 +359,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await act(letter, 'redrive', [message, ...records]);
     },
     checkRedrive: async (letter, call = newCall()) => {
-      requireRead(letter, deps);
+      await requireReadUnlessBegun(letter);
       await requireFree(letter, 'redrive');
       await redriveMessageOf(letter, false);
       await requireNotPurged(letter, call);

@@ -1,5 +1,5 @@
 import type { Bus } from '../bus/connection.ts';
-import { createStreamReader } from '../bus/stream-reader.ts';
+import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
 import { isStreamMissing, streamHealth } from '../bus/stream-state.ts';
 import { Fault } from '../model/fault.ts';
 import type { MessageAccount } from '../outcomes/message-account.ts';
@@ -26,7 +26,7 @@ export type OrphanPage = { readonly orphans: readonly Orphan[]; readonly next: n
  * Orphans: the records of a message count its items elsewhere than in this dead letter. Transfer was killed between the dead letter and
  * the record, and the next delivery was judged otherwise; or a repeat of the request stored the item; or a restored copy of DEADLETTER
  * brought back a letter that was redriven. An orphan is worth nothing in the account: its redrive stores nothing twice, and it can be
- * purged. A letter younger than a minute, or whose message is still in its stream, is none yet; nor is one on which an act was begun: it
+ * purged. A letter younger than a minute, or whose message is or may be in its stream still, is none yet; nor is one on which an act was begun: it
  * may be the only copy of what its records count elsewhere.
  */
 export type Orphans = {
@@ -64,18 +64,38 @@ const isCounted = ({ header }: Letter, items: number, account: MessageAccount): 
   return account.open.some((letter) => letter.redrive === redrive && letter.ordinal === ordinal);
 };
 
+/** Undefined where this process may not read the stream, or it does not answer. */
+const isInStream = async (
+  reader: StreamReader,
+  stream: string,
+  sequence: number,
+): Promise<boolean | undefined> => {
+  try {
+    const { entries } = await reader.readForwards(stream, { fromSequence: sequence, limit: 1 });
+    return entries[0]?.sequence === sequence;
+  } catch (error) {
+    if (isStreamMissing(error)) return false;
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
+};
+
+/** Whether a letter's message may wait in its stream. A stream that cannot be read is asked once. */
+const createMayWait = (reader: StreamReader): ((header: Letter['header']) => Promise<boolean>) => {
+  const known = new Map<string, boolean>();
+  const unread = new Set<string>();
+  return async ({ stream, streamSequence }) => {
+    if (unread.has(stream)) return true;
+    const place = `${stream} ${streamSequence}`;
+    const isThere = known.get(place) ?? (await isInStream(reader, stream, streamSequence));
+    if (isThere === undefined) unread.add(stream);
+    else known.set(place, isThere);
+    return isThere ?? true;
+  };
+};
+
 export const createOrphans = ({ bus, readAccounts, isBegun, now }: OrphansDependencies): Orphans => {
   const reader = createStreamReader(bus);
-
-  const isInStream = async (stream: string, sequence: number): Promise<boolean> => {
-    try {
-      const { entries } = await reader.readForwards(stream, { fromSequence: sequence, limit: 1 });
-      return entries[0]?.sequence === sequence;
-    } catch (error) {
-      if (isStreamMissing(error)) return false;
-      throw error;
-    }
-  };
 
   const orphansAmong = async (letters: readonly Letter[]): Promise<Set<Letter>> => {
     const messages = letters.map(messageOf);
@@ -90,15 +110,10 @@ export const createOrphans = ({ bus, readAccounts, isBegun, now }: OrphansDepend
       const account = message === undefined ? undefined : accounts.get(textOfMessage(message));
       return account !== undefined && letter.at <= atMost && !isCounted(letter, itemsOf(letter), account);
     });
-    const waiting = new Map<string, Promise<boolean>>();
+    const mayWait = createMayWait(reader);
     const orphans = new Set<Letter>();
-    for (const letter of uncounted) {
-      const { stream, streamSequence } = letter.header;
-      const place = `${stream} ${streamSequence}`;
-      const isWaiting = waiting.get(place) ?? isInStream(stream, streamSequence);
-      waiting.set(place, isWaiting);
-      if (!(await isWaiting) && !(await isBegun(letter.sequence))) orphans.add(letter);
-    }
+    for (const letter of uncounted)
+      if (!(await mayWait(letter.header)) && !(await isBegun(letter.sequence))) orphans.add(letter);
     return orphans;
   };
 

@@ -10,15 +10,23 @@ import { defaultInstance, isInstanceName } from '../model/instances.ts';
  * What the account says must not depend on the setting of the process that is asked.
  */
 export type FurtherStreams = {
-  /** Those that NATS has, and those that the records name or that NATS had: what was in one of these is lost. Throws the Faults of NATS. */
+  /**
+   * Those that NATS has, and those that the records name or that NATS had: what was in one of these is lost. Throws the Faults of NATS, but
+   * not those of one stream.
+   */
   look(): Promise<readonly FurtherStream[]>;
   /** Those that NATS had at the last look. */
   readonly there: readonly StreamDefinition[];
-  /** Whether this process may not read a stream: nothing is known of what it holds. */
+  /** Whether this process may not read a stream, or it does not answer: nothing is known of what it holds. */
   isUnread(stream: string): boolean;
 };
 
-export type FurtherStream = { readonly definition: StreamDefinition; readonly isUnread: boolean };
+export type FurtherStream = {
+  readonly definition: StreamDefinition;
+  readonly isUnread: boolean;
+  /** NATS does not have it. */
+  readonly isGone: boolean;
+};
 
 export type FurtherStreamsOptions = {
   readonly bus: Bus;
@@ -32,6 +40,8 @@ export type FurtherStreamsOptions = {
 
 /** A right that is missing is asked for again after this time: NATS logs each refusal. */
 const refusedMs = 60_000;
+/** One that does not answer takes the time-out of each read. */
+const silentMs = 10_000;
 
 const namesOf = async (bus: Bus): Promise<string[]> => {
   try {
@@ -52,7 +62,8 @@ export const createFurtherStreams = ({
   const ofSetting = new Set(pipelines.streams.map(({ name }) => name));
   const prefix = ofInstance(pipelines.metrics.consumer.stream, '');
   const known = new Map<string, StreamDefinition>();
-  const refusedAt = new Map<string, number>();
+  /** Until when each of those that cannot be read is not asked again. */
+  const unreadUntil = new Map<string, number>();
   let there: readonly StreamDefinition[] = [];
 
   const add = (instance: string): void => {
@@ -61,20 +72,25 @@ export const createFurtherStreams = ({
     known.set(name, furtherStreamOf(pipelines, instance));
   };
 
-  const isRefused = async (stream: string): Promise<boolean> => {
-    if (elapsed() - (refusedAt.get(stream) ?? Number.NEGATIVE_INFINITY) < refusedMs) return true;
+  /** A look needs its consumer too. */
+  const isUnread = async ({ name, consumer }: StreamDefinition): Promise<boolean> => {
+    if (elapsed() < (unreadUntil.get(name) ?? Number.NEGATIVE_INFINITY)) return true;
     try {
-      await readStream(bus, stream);
+      await readStream(bus, name, consumer?.name);
     } catch (error) {
       const { code } = toFault(error);
-      if (code === 'nats_not_permitted') {
-        refusedAt.set(stream, elapsed());
+      if (code !== 'stream_not_found' && code !== 'consumer_not_found') {
+        unreadUntil.set(name, elapsed() + (code === 'nats_not_permitted' ? refusedMs : silentMs));
         return true;
       }
-      if (code !== 'stream_not_found') throw error;
     }
-    refusedAt.delete(stream);
+    unreadUntil.delete(name);
     return false;
+  };
+
+  const lookAt = async (definition: StreamDefinition, isGone: boolean): Promise<FurtherStream> => {
+    if (isGone) unreadUntil.delete(definition.name);
+    return { definition, isUnread: !isGone && (await isUnread(definition)), isGone };
   };
 
   return {
@@ -82,17 +98,15 @@ export const createFurtherStreams = ({
       const names = await namesOf(bus);
       for (const name of names) if (name.startsWith(prefix)) add(name.slice(prefix.length));
       for (const instance of placedOn()) if (instance !== defaultInstance) add(instance);
-      const streams: FurtherStream[] = [];
-      for (const definition of known.values())
-        streams.push({ definition, isUnread: await isRefused(definition.name) });
-      there = streams.flatMap(({ definition, isUnread }) =>
-        names.includes(definition.name) && !isUnread ? [definition] : [],
+      const streams = await Promise.all(
+        [...known.values()].map((each) => lookAt(each, !names.includes(each.name))),
       );
+      there = streams.flatMap((each) => (each.isGone || each.isUnread ? [] : [each.definition]));
       return streams;
     },
     get there() {
       return there;
     },
-    isUnread: (stream) => refusedAt.has(stream),
+    isUnread: (stream) => unreadUntil.has(stream),
   };
 };

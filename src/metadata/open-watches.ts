@@ -104,7 +104,7 @@ export const openReads = (
   parts.add('looks at arrivals', () => inspected.arrivals.stop());
   return {
     outcomes: createOutcomeReads(bus, given.clickhouse, streams, async () => {
-      await furtherStreams.look();
+      await furtherStreams.look().catch(() => undefined);
       return furtherStreams.there;
     }),
     console: openConsole(given.settings, { bus, adminTokens, audit }),

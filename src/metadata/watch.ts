@@ -99,24 +99,28 @@ export const startWatch = (deps: WatchDeps): Watch => {
   const figures = createStoreFigures({ ...deps, elapsed });
   let clickhouseProblem: string | undefined;
   const failed = new Set<string>();
+  const underWay = new Set<string>();
   const rounds = new Map<string, Rounds>();
 
-  /** A look that hung rests for minutes: it need not once the store is back. */
+  /** A look that hung, or still hangs, rests for minutes: it need not once the store is back. */
   const clickhouseAnswered = (): void => {
-    if (clickhouseProblem) for (const what of failed) rounds.get(what)?.wake();
+    if (clickhouseProblem) for (const what of failed.union(underWay)) rounds.get(what)?.wake();
     clickhouseProblem = '';
   };
 
   const lookOnce = async ({ what, everyMs, shareMax, share = shareMax, look }: WatchedLook) => {
     const startedAt = performance.now();
     let pauseMs = everyMs;
+    underWay.add(what);
     try {
       await look(deps, streams, figures);
       metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
       failed.delete(what);
+      underWay.delete(what);
       if (what === 'clickhouse') clickhouseAnswered();
     } catch (error) {
       pauseMs = retryMs;
+      underWay.delete(what);
       failed.add(what);
       if (what === 'clickhouse') clickhouseProblem = errorText(error);
       log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');

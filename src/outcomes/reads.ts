@@ -43,10 +43,15 @@ export const createOutcomeReads = (
   clickhouse,
   // Only messages of a stream with a consumer are in flight.
   inFlight: async () => {
-    const states = [...streams, ...(await furtherStreams())].flatMap((stream) =>
-      stream.consumer === undefined ? [] : [stateOf(bus, stream, stream.consumer.name)],
-    );
-    return (await Promise.all(states)).filter((state) => state !== undefined);
+    const statesOf = (those: readonly ReadStream[]) =>
+      those.flatMap((stream) =>
+        stream.consumer === undefined ? [] : [stateOf(bus, stream, stream.consumer.name)],
+      );
+    const own = await Promise.all(statesOf(streams));
+    // One that does not answer just now fails no other.
+    const further = await Promise.allSettled(statesOf(await furtherStreams()));
+    const all = [...own, ...further.map((each) => (each.status === 'fulfilled' ? each.value : undefined))];
+    return all.filter((state) => state !== undefined);
   },
   live: createLiveDrops(bus),
   now: Date.now,

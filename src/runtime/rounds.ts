@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** Rounds of work that go on until they are stopped. */
 export type Rounds = {
-  /** Ends the rest before the next round; a round that is under way goes on. */
+  /** Ends the rest before the next round; a round that is under way goes on, and no rest follows it. */
   wake(): void;
   /** Ends the rest, and waits for the round that is under way. */
   stop(): Promise<void>;
@@ -17,13 +17,15 @@ export const startRounds = (round: (signal: AbortSignal) => Promise<number>, fir
   const { signal } = stopping;
   let resting = new AbortController();
   const rest = async (ms: number): Promise<void> => {
-    resting = new AbortController();
-    if (signal.aborted) return;
     await delay(ms, undefined, { signal: resting.signal, ref: false }).catch(() => undefined);
   };
   const goOn = async (): Promise<void> => {
     if (firstMs > 0) await rest(firstMs);
-    while (!signal.aborted) await rest(await round(signal));
+    while (!signal.aborted) {
+      // Before the round: a wake that comes while it hangs ends the rest that follows.
+      resting = new AbortController();
+      await rest(await round(signal));
+    }
   };
   const going = goOn();
   return {

@@ -148,14 +148,20 @@ const paceOf = <E>(
     arrived: () => held.gathered.arrived,
   });
 
-/** At an eighth of the ack wait, until the answer is called. */
+/** As often as the ack wait is read: it may turn out shorter than the one by which a timer was set. */
+const keepAliveMsMax = 2_000;
+
+/** At an eighth of the ack wait or sooner, until the answer is called. */
 const keepAliveEvery = (held: Pick<HeldMessages<unknown>, 'keepAlive'>, ackWaitMs: () => number) => {
   let timer: NodeJS.Timeout;
   const later = (): void => {
-    timer = setTimeout(() => {
-      held.keepAlive();
-      later();
-    }, ackWaitMs() / 8).unref();
+    timer = setTimeout(
+      () => {
+        held.keepAlive();
+        later();
+      },
+      Math.min(ackWaitMs() / 8, keepAliveMsMax),
+    ).unref();
   };
   later();
   return (): void => clearTimeout(timer);

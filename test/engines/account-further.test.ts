@@ -67,8 +67,8 @@ const lookAnew = (): { readonly furtherStreams: FurtherStreams; readonly look: L
     ...{ bus: metadata, clickhouse, ledger, stop: stop.signal, log: { warn: () => {} } },
     streams: [{ name: 'METRICS', consumer: 'questdb' }],
     furtherStreams: async () =>
-      (await furtherStreams.look()).map(({ definition, isUnread }) => ({
-        ...{ name: definition.name, consumer: definition.consumer?.name ?? '', isUnread },
+      (await furtherStreams.look()).map(({ definition, isUnread, isGone }) => ({
+        ...{ name: definition.name, consumer: definition.consumer?.name ?? '', isUnread, isGone },
       })),
     ...{ stores: silentStores, findOrphans: async () => [] },
     nats: { id: async () => undefined, lastLife: async () => undefined },
@@ -176,4 +176,21 @@ it('an owner whose stream the process may not read is not known to add up, and t
   );
   const verdicts = new Map(accounts.map(({ dataId, addsUp }) => [dataId, addsUp]));
   expect([verdicts.get(here), verdicts.get(there)]).toEqual([true, null]);
+});
+
+it('a stream that does not answer is unread, and one that is gone is not, without a failed look', async () => {
+  const manager = metadata.manager.bind(metadata);
+  const spy = vi.spyOn(metadata, 'manager').mockImplementation(async () => {
+    const real = await manager();
+    const info: typeof real.streams.info = (name, options) =>
+      name === b ? Promise.reject(new Error('timeout')) : real.streams.info(name, options);
+    return { ...real, streams: Object.assign(Object.create(real.streams), { info }) };
+  });
+  const { look, furtherStreams } = lookAnew();
+  await look();
+  expect([b, z].map((name) => furtherStreams.isUnread(name ?? ''))).toEqual([true, true]);
+  spy.mockRestore();
+  await (await bus.manager()).streams.delete(z ?? '');
+  await look();
+  expect([b, z].map((name) => furtherStreams.isUnread(name ?? ''))).toEqual([false, false]);
 });

@@ -59,3 +59,22 @@ it('a look that hung while ClickHouse was away is repeated once ClickHouse answe
     await watch.stop();
   }
 });
+
+it('a look that still hangs when ClickHouse answers again is repeated as soon as it ends', async () => {
+  const { state, client } = awayFirst(9_000);
+  const registry = new Registry();
+  const watch = startWatch({
+    ...{ bus, clickhouse: client, records: () => undefined, streams: [] },
+    ...{ metrics: createWatchMetrics(registry), now: Date.now, log: createLog('test', 'silent') },
+  });
+  try {
+    await until('ClickHouse is away', () => watch.clickhouseProblem() !== undefined);
+    state.isAway = false;
+    await until('ClickHouse answers', () => watch.clickhouseProblem() === '');
+    expect(state.ended, 'the looks hang').toBe(0);
+    const looked = async () => /last_success\w*\{what="parts"\} [1-9]/.test(await registry.metrics());
+    await until('the parts are read', looked, 30_000);
+  } finally {
+    await watch.stop();
+  }
+});

@@ -72,12 +72,23 @@ const streamsOf = ({ streams }: Pipelines) => {
   return { accounted: consumed.filter((stream) => stream !== ledger), ledger };
 };
 
+/** The name of the stream that brings the items of an owner. */
+const streamOf = (
+  { records, pipelines }: Pick<AccountDependencies, 'records' | 'pipelines'>,
+  pipeline: Pipeline,
+  owner: number,
+): string => {
+  const { stream } = pipelines[pipeline].consumer;
+  return pipeline === 'metrics' ? ofInstance(stream, knownInstanceOf(records, owner)) : stream;
+};
+
 const createTargets = (
-  { bus, instances, records, pipelines }: AccountDependencies,
+  deps: AccountDependencies,
   clickhouse: Clickhouse,
   streams: ReturnType<typeof streamsOf>,
   signal: AbortSignal,
 ): (() => StoreTargets) => {
+  const { bus, instances, records, pipelines } = deps;
   const sqls = new Map<string, PointsTable['sql']>(instances.map(({ name, sql }) => [name, sql]));
   // One that the setting lacks is as one that is away: what another process found of its tables stands.
   const sqlOf = (name: string): PointsTable['sql'] => {
@@ -87,11 +98,8 @@ const createTargets = (
     sqls.set(name, sql);
     return sql;
   };
-  const streamOf = (pipeline: Pipeline, owner: number): string => {
-    const { stream } = pipelines[pipeline].consumer;
-    return pipeline === 'metrics' ? ofInstance(stream, knownInstanceOf(records, owner)) : stream;
-  };
-  const caughtUp = createCaughtUp({ bus, ...streams, streamOf, signal });
+  const ofOwner = (pipeline: Pipeline, owner: number): string => streamOf(deps, pipeline, owner);
+  const caughtUp = createCaughtUp({ bus, ...streams, streamOf: ofOwner, signal });
   return () => ({
     clickhouse,
     points: records.tables.list().map(({ id, value }) => ({
@@ -170,13 +178,18 @@ export const openAccount = (deps: AccountDependencies): Account => {
   const stop = new AbortController();
   const targets = createTargets(deps, clickhouse, streams, stop.signal);
   const ofLooks = forLooks(clickhouse);
+  let arePlacesKnown = false;
+  void deps.records.ready.then(() => {
+    arePlacesKnown = true;
+  });
   const look = createLook({
     ...{ bus, clickhouse: ofLooks, log, stop: stop.signal },
     streams: streams.accounted,
     furtherStreams: async () =>
-      (await deps.furtherStreams.look()).flatMap(({ definition: { name, consumer }, isUnread }) =>
-        consumer === undefined ? [] : [{ name, consumer: consumer.name, isUnread }],
+      (await deps.furtherStreams.look()).flatMap(({ definition: { name, consumer }, isUnread, isGone }) =>
+        consumer === undefined ? [] : [{ name, consumer: consumer.name, isUnread, isGone }],
       ),
+    streamOf: (pipeline, owner) => (arePlacesKnown ? streamOf(deps, pipeline, owner) : undefined),
     ledger: streams.ledger,
     stores: createStoreLook(createTargets(deps, ofLooks, streams, stop.signal)),
     findOrphans: () => findOrphans(deps.orphans),
@@ -222,10 +235,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
       return watch.state;
     },
     orphans: deps.orphans,
-    isUnread: (dataId) =>
-      deps.furtherStreams.isUnread(
-        ofInstance(pipelines.metrics.consumer.stream, knownInstanceOf(deps.records, dataId)),
-      ),
+    isUnread: (dataId) => deps.furtherStreams.isUnread(streamOf(deps, 'metrics', dataId)),
     compareStores: (filter) => compareStores(targets(), filter),
     stop: async () => {
       stop.abort();

@@ -63,6 +63,7 @@ export class LetterHistory {
 
   get dependencies(): LostLettersDependencies {
     return {
+      streamOf: () => stream,
       readOpen: () =>
         this.during(() => {
           const records = this.records.slice(0, this.written);

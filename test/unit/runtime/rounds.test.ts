@@ -29,7 +29,7 @@ it('rounds go on with the rests that they ask for, and their stop ends the rest 
   expect([isEnded, rounds]).toEqual([true, 1]);
 });
 
-it('a wake ends the rest, not the round, and goes by while none rests', async () => {
+it('a wake ends the rest, not the round; one that comes during a round ends the one rest that follows', async () => {
   let begun = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
   const rounds = startRounds(async () => {
@@ -37,7 +37,6 @@ it('a wake ends the rest, not the round, and goes by while none rests', async ()
     if (begun === 2) await promise;
     return 3_600_000;
   });
-  await expect.poll(() => begun).toBe(1);
   await expect
     .poll(() => {
       if (begun === 1) rounds.wake();
@@ -45,8 +44,25 @@ it('a wake ends the rest, not the round, and goes by while none rests', async ()
     })
     .toBe(2);
   rounds.wake();
-  expect(begun).toBe(2);
+  rounds.wake();
+  expect(begun, 'the round goes on').toBe(2);
   resolve();
+  await expect.poll(() => begun).toBe(3);
   await rounds.stop();
-  expect(begun).toBe(2);
+  expect(begun).toBe(3);
+});
+
+it('a stop during a round ends the rest that follows, and no round begins', async () => {
+  let begun = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const rounds = startRounds(async () => {
+    begun++;
+    await promise;
+    return 3_600_000;
+  });
+  rounds.wake();
+  const stopped = rounds.stop();
+  resolve();
+  await stopped;
+  expect(begun).toBe(1);
 });

@@ -27,6 +27,8 @@ type Bench = {
 };
 
 type Bounds = {
+  /** Default: half a minute. */
+  ackWaitMs?: () => number;
   gatheredMax?: number;
   heldBytesMax?: number;
   untilStored?: Promise<void>;
@@ -79,7 +81,7 @@ const startWorker = (bounds: Bounds = {}): Bench => {
   const worker = createWorker(
     {
       stream: 'METRICS',
-      ackWaitMs: () => 30_000,
+      ackWaitMs: bounds.ackWaitMs ?? (() => 30_000),
       rowsPerWriteMax: 100,
       heldBytesMax: bounds.heldBytesMax ?? 2 ** 20,
       writeIntervalMs: intervalMs,
@@ -307,6 +309,19 @@ describe('writes at an interval', () => {
   });
 
   // Another worker may have written it meanwhile, without a way to check that.
+  it('a message is kept alive although the ack wait was read, shorter than in the manifest, after the worker began', async () => {
+    let ackWaitMs = 600_000;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const bench = startWorker({ untilStored: promise, ackWaitMs: () => ackWaitMs });
+    ackWaitMs = 20_000;
+    bench.bring(1);
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(bench.workedOn).toBeGreaterThanOrEqual(1);
+    resolve();
+    await turn();
+    expect(bench.acknowledged).toBe(1);
+  });
+
   it('a message that was held over half its ack wait is not written, though the wall clock was set back', async () => {
     const { bring, writes } = startWorker();
     bring(1);
