@@ -26,7 +26,7 @@ const redriveIn = (stream: string, { payload }: StoredMessage): string | undefin
   return textOfLetter({ ...outcome, pipeline: pipelineOf(stream), redrive: number - 1 });
 };
 
-/** Undefined where too many messages wait, or this program cannot tell of one. */
+/** Undefined where too many messages wait, or this program cannot read one of them. */
 const readRedrivesIn = async (
   bus: Bus,
   reader: StreamReader,

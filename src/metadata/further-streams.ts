@@ -40,7 +40,7 @@ export type FurtherStreamsOptions = {
 
 /** A right that is missing is asked for again after this time: NATS logs each refusal. */
 const refusedMs = 60_000;
-/** One that does not answer takes the time-out of each read. */
+/** One that does not answer takes the timeout of each read. */
 const silentMs = 10_000;
 
 const namesOf = async (bus: Bus): Promise<string[]> => {

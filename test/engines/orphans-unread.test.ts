@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 // The list of dead letters and the account must not fail for one stream of many.
-it('a letter whose stream the process may not read is no orphan, and those of other streams are told all the same', async () => {
+it('a letter whose stream the process may not read is no orphan, and those of other streams are reported all the same', async () => {
   const stored = {
     ...{ isStanding: true, received: 1, outcomes: new Map([['stored', 1]]), open: [], deadLettered: 0 },
     unnamed: 0,

@@ -93,7 +93,7 @@ describe('lost dead letters', () => {
   });
 
   it.each(['cannot be read', 'is long'])(
-    'are told of all other streams beside one that %s, whose letters stand until it is read',
+    'are reported for all other streams beside one that %s, whose letters stand until it is read',
     async (why) => {
       const [here, there] = [letter(), letter({ base: '6', data_id: 2 })];
       let isRead = false;
