@@ -386,7 +386,7 @@ describe('the parts of an owner', () => {
 it('the list of sources says nothing of what it has not read yet', async () => {
   const { id } = await createReport(newName());
   const page = await browser.page();
-  await page.route(/\/api\/v1\/(usage|outcomes)\?/, () => undefined);
+  await page.route(/\/api\/v1\/(usage|outcomes)(\?|$)/, () => undefined);
   await logInByLink(page);
   await page.goto(`/console/sources?q=${id}`);
   const row = page.getByRole('row').filter({ hasText: String(id) });
