@@ -318,7 +318,7 @@ describe('what senders write', () => {
     await page.goto(`/console/outcomes?owner=app:${application.id}`);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: 'CSV' }).click(),
+      page.getByRole('button', { name: 'CSV' }).click(),
     ]);
     const tables = [readFileSync(await download.path(), 'utf8')];
     for (const owner of [`data_id=${report.id}`, `app_id=${application.id}`])
