@@ -86,7 +86,7 @@ it.each(['drops', 'outcomes'])(
     await page.goto(`/console/${path}?owner=app7`);
     await page.getByRole('alert').getByText('The filter cannot be read').waitFor();
     expect(asked.filter((url) => /\/api\/v1\/(drops|outcomes)|drops:/.test(url))).toEqual([]);
-    expect(await page.getByRole('link', { name: 'CSV' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'CSV' }).count()).toBe(0);
     await page.getByLabel('Owner').fill(' 1500001 ');
     await page.keyboard.press('Enter');
     await expect.poll(() => new URL(page.url()).searchParams.get('owner')).toBe('1500001');
