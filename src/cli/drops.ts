@@ -36,11 +36,11 @@ type Drop = z.output<typeof dropSchema>;
 
 const skippedSchema = z.object({ skipped: z.number() });
 
-/** A request without a valid credential has no id. */
 const head = ['TIME', 'WHOSE', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'SDK', 'REQUEST', 'DETAIL'];
 
 const cellsOf = (drop: Drop): string[] => [
   timeText(Math.floor(drop.at)),
+  // A request without a valid credential has no id.
   ownerText(drop, isOfApplications(drop.pipeline) ? drop.pipeline : 'a push'),
   drop.reason,
   drop.field || nothing,

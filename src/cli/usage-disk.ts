@@ -42,7 +42,6 @@ const printVolumes = (volumes: readonly Volume[]): void => {
   for (const { disk, why } of volumes) if (why !== '') printLine(`${disk}: ${why}`);
 };
 
-/** Tables without an owner are those of the account, and those that others made. */
 const keptText = ({ retention_days: days, data_id: dataId, app_id: appId }: Row): string => {
   if (dataId === 0 && appId === 0) return nothing;
   return daysText(days);
@@ -52,6 +51,7 @@ const printOwners = (items: readonly Row[]): void =>
   printTable(
     ['WHOSE', 'PIPELINE', 'BUSINESS', 'STORE', 'STORED', 'PER DAY', 'DAYS', 'ROWS', 'KEPT'],
     items.map((row) => [
+      // Tables without an owner are those of the account, and those that others made.
       ownerText(row, 'other tables'),
       row.pipeline,
       row.mon_biz_id,
