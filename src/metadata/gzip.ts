@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { gzip, gzipSync } from 'node:zlib';
+import { answerShared } from './shared-answer.ts';
 
 /** Whether a client takes gzip, by its Accept-Encoding. */
 export const takesGzip = (acceptEncoding = ''): boolean =>
@@ -30,4 +31,28 @@ export const answerZipped = async (
   if (text.length < zippedBytesMin || !takesGzip(acceptEncoding))
     return new Response(text, { headers: varying });
   return new Response(await zip(text), { headers: { ...varying, 'Content-Encoding': 'gzip' } });
+};
+
+/** Bytes that are answered often, and the same zipped. */
+export type Zippable = { readonly plain: Buffer<ArrayBuffer>; readonly zipped: Buffer<ArrayBuffer> };
+
+/** Zips at once: for what is made at start. */
+export const zippable = (plain: Buffer<ArrayBuffer>): Zippable => ({
+  plain,
+  zipped: Buffer.from(gzipSync(plain)),
+});
+
+/** The answer with these bytes, zipped where the client takes that. */
+export const answerZippable = (
+  { plain, zipped }: Zippable,
+  acceptEncoding: string | undefined,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): Response => {
+  const isZipped = takesGzip(acceptEncoding);
+  return answerShared(isZipped ? zipped : plain, status, {
+    ...headers,
+    Vary: 'Accept-Encoding',
+    ...(isZipped ? { 'Content-Encoding': 'gzip' } : {}),
+  });
 };

@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib';
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { accepts } from 'hono/accepts';
@@ -8,10 +7,9 @@ import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readinessAnswer } from '../../runtime/ops-server.ts';
 import { limitBody, readJson } from '../body.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
-import { answerZipped, takesGzip } from '../gzip.ts';
+import { answerZippable, answerZipped, zippable } from '../gzip.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { pollingPath } from '../refresh/polling-endpoint.ts';
-import { answerShared } from '../shared-answer.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import { roleAllows } from '../tokens/roles.ts';
 import { accountEndpoints } from './account-endpoints.ts';
@@ -147,13 +145,8 @@ const answerCall = (
 
 /** Answers `/openapi.json`. */
 const documentAnswer = (endpoints: readonly Endpoint[]): ((acceptEncoding?: string) => Response) => {
-  const plain = Buffer.from(JSON.stringify(openApiDocument(endpoints)));
-  const zipped = Buffer.from(gzipSync(plain));
-  const headers = { ...jsonType, Vary: 'Accept-Encoding' };
-  return (acceptEncoding) =>
-    takesGzip(acceptEncoding)
-      ? answerShared(zipped, 200, { ...headers, 'Content-Encoding': 'gzip' })
-      : answerShared(plain, 200, headers);
+  const document = zippable(Buffer.from(JSON.stringify(openApiDocument(endpoints))));
+  return (acceptEncoding) => answerZippable(document, acceptEncoding, 200, jsonType);
 };
 
 /**

@@ -1,14 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
-import { takesGzip } from '../gzip.ts';
-import { answerShared } from '../shared-answer.ts';
+import { answerZippable, type Zippable, zippable } from '../gzip.ts';
 
-type Content = {
-  readonly type: string;
-  readonly plain: Buffer<ArrayBuffer>;
-  readonly zipped: Buffer<ArrayBuffer>;
-};
+type Content = Zippable & { readonly type: string };
 
 /** The built files of the console. */
 export type ConsoleFiles = {
@@ -50,8 +44,7 @@ export const protection = {
 
 const contentOf = (type: string, plain: Buffer<ArrayBuffer>): Content => ({
   type,
-  plain,
-  zipped: Buffer.from(gzipSync(plain)),
+  ...zippable(plain),
 });
 
 const readContent = (path: string): Content =>
@@ -66,16 +59,14 @@ const noAsset = words('No such file: reload the page.\n');
 
 const answerOf = (
   status: number,
-  { type, plain, zipped }: Content,
+  content: Content,
   cacheControl: string,
-  isZipped: boolean,
+  acceptEncoding: string | undefined,
 ): Response =>
-  answerShared(isZipped ? zipped : plain, status, {
+  answerZippable(content, acceptEncoding, status, {
     ...protection,
-    'Content-Type': type,
+    'Content-Type': content.type,
     'Cache-Control': cacheControl,
-    Vary: 'Accept-Encoding',
-    ...(isZipped ? { 'Content-Encoding': 'gzip' } : {}),
   });
 
 // The name of an asset has its hash.
@@ -88,13 +79,12 @@ export const readConsoleFiles = (folder: string): ConsoleFiles => {
   const assets = new Map(names.map((name) => [`assets/${name}`, readContent(join(folder, 'assets', name))]));
   return {
     answer: (path, acceptEncoding) => {
-      const isZipped = takesGzip(acceptEncoding);
       const asset = assets.get(path);
       const hasHash = !path.endsWith('.md');
-      if (asset !== undefined) return answerOf(200, asset, hasHash ? forEver : 'no-store', isZipped);
-      if (page === undefined) return answerOf(404, notBuilt, 'no-store', isZipped);
-      if (path.startsWith('assets/')) return answerOf(404, noAsset, 'no-store', isZipped);
-      return answerOf(200, page, 'no-store', isZipped);
+      if (asset !== undefined) return answerOf(200, asset, hasHash ? forEver : 'no-store', acceptEncoding);
+      if (page === undefined) return answerOf(404, notBuilt, 'no-store', acceptEncoding);
+      if (path.startsWith('assets/')) return answerOf(404, noAsset, 'no-store', acceptEncoding);
+      return answerOf(200, page, 'no-store', acceptEncoding);
     },
   };
 };
