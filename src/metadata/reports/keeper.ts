@@ -155,33 +155,41 @@ const reportFailures = (log: KeeperDeps['log']): ((failures: Iterable<unknown>) 
   };
 };
 
+/** Work of which one failure holds up nothing else. */
+const createAttempts = () => {
+  const failures: unknown[] = [];
+  return {
+    failures,
+    attempt: (work: Promise<void>): Promise<void> =>
+      work.catch((error: unknown) => {
+        failures.push(error);
+      }),
+    throwFirst: (): void => {
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+};
+
 /** Drops the tables of purges that are due; throws the first failure. */
 const dropDue = async (deps: KeeperDeps, due: readonly Purge[]): Promise<void> => {
-  const failures: unknown[] = [];
+  const { attempt, throwFirst } = createAttempts();
   const byInstance = Map.groupBy(due, ({ mon_data_id }) => knownInstanceOf(deps.records, mon_data_id));
   // In parallel: a purge that hangs delays no other.
   await Promise.all(
     [...byInstance].map(async ([instance, purges]) => {
       if (deps.isAway(instance)) return;
-      for (const purge of purges)
-        await dropPurged(deps, purge).catch((error: unknown) => {
-          failures.push(error);
-        });
+      for (const purge of purges) await attempt(dropPurged(deps, purge));
     }),
   );
-  if (failures.length > 0) throw failures[0];
+  throwFirst();
 };
 
 /** Ends what calls have begun; throws the first failure. */
 const finishReports = async (records: Records): Promise<void> => {
-  const failures: unknown[] = [];
-  for (const { value } of records.reports.list()) {
-    if (value.state === 'active' || value.state === 'creating') continue;
-    await finishReport(records, value).catch((error: unknown) => {
-      failures.push(error);
-    });
-  }
-  if (failures.length > 0) throw failures[0];
+  const { attempt, throwFirst } = createAttempts();
+  for (const { value } of records.reports.list())
+    if (value.state !== 'active' && value.state !== 'creating') await attempt(finishReport(records, value));
+  throwFirst();
 };
 
 /** Starts the rounds. The copies of `records` must have been read. */
@@ -191,13 +199,9 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
   let tablesAt = Number.NEGATIVE_INFINITY;
   let repairAt = Number.NEGATIVE_INFINITY;
 
-  /** Answers and logs the first failure of each kind of work. */
-  const workOnce = async (): Promise<unknown[]> => {
-    const failures: unknown[] = [];
-    const attempt = (work: Promise<void>): Promise<void> =>
-      work.catch((error: unknown) => {
-        failures.push(error);
-      });
+  /** Logs the first failure of each kind of work; the function that it returns throws the first of them. */
+  const workOnce = async (): Promise<() => void> => {
+    const { failures, attempt, throwFirst } = createAttempts();
     await attempt(dropDue(deps, duePurges()));
     await attempt(finishReports(deps.records));
     // A clock that is set back must not hold them up.
@@ -211,7 +215,7 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
       await attempt(dropReturned(deps));
     }
     report(failures);
-    return failures;
+    return throwFirst;
   };
 
   const rounds = startRounds(async () => {
@@ -220,8 +224,8 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
   });
   return {
     round: async () => {
-      const failures = await workOnce();
-      if (failures.length > 0) throw failures[0];
+      const throwFirst = await workOnce();
+      throwFirst();
     },
     stop: rounds.stop,
   };
