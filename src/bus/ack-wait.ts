@@ -1,5 +1,6 @@
 import { millis } from '@nats-io/transport-node';
 import type { ConsumerDefinition } from '../config/pipelines.ts';
+import { startRounds } from '../runtime/rounds.ts';
 import type { Bus } from './connection.ts';
 
 /**
@@ -27,7 +28,6 @@ export const startAckWait = (
 ): AckWait => {
   let known: number | undefined;
   let raise: { readonly to: number; readonly at: number } | undefined;
-  let isReading = false;
   const { promise: whenRead, resolve } = Promise.withResolvers<void>();
 
   const note: AckWait['note'] = (ackWaitNanos) => {
@@ -38,26 +38,24 @@ export const startAckWait = (
     } else if (raise?.to !== read) raise = { to: read, at: elapsed() + read / 2 };
   };
   const read = async (): Promise<void> => {
-    if (isReading || !bus.connected) return;
-    isReading = true;
     try {
       const { consumers } = await bus.manager();
       note((await consumers.info(stream, name)).config.ack_wait);
     } catch {
       // Of one that is missing, or not answered for, the watch of the streams tells.
-    } finally {
-      isReading = false;
-      resolve();
     }
+    resolve();
   };
-  void read();
-  const timer = setInterval(() => void read(), everyMs).unref();
+  const rounds = startRounds(async () => {
+    if (bus.connected) await read();
+    return everyMs;
+  });
   return {
     now: () => known ?? ackWaitMs,
     whenRead,
     note,
     stop: () => {
-      clearInterval(timer);
+      void rounds.stop();
       resolve();
     },
   };

@@ -98,30 +98,27 @@ export const startWatch = (deps: WatchDeps): Watch => {
   const streams = createStreamLook({ ...deps, health: (stream) => healthOf(deps, stream), elapsed });
   const figures = createStoreFigures({ ...deps, elapsed });
   let clickhouseProblem: string | undefined;
-  const failed = new Set<string>();
-  const underWay = new Set<string>();
+  /** Looks that have failed or are under way. */
+  const unread = new Set<string>();
   const rounds = new Map<string, Rounds>();
 
   /** A look that hung, or still hangs, rests for minutes: it need not once the store is back. */
   const clickhouseAnswered = (): void => {
-    if (clickhouseProblem) for (const what of failed.union(underWay)) rounds.get(what)?.wake();
+    if (clickhouseProblem) for (const what of unread) rounds.get(what)?.wake();
     clickhouseProblem = '';
   };
 
   const lookOnce = async ({ what, everyMs, shareMax, share = shareMax, look }: WatchedLook) => {
     const startedAt = performance.now();
     let pauseMs = everyMs;
-    underWay.add(what);
+    unread.add(what);
     try {
       await look(deps, streams, figures);
       metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
-      failed.delete(what);
-      underWay.delete(what);
+      unread.delete(what);
       if (what === 'clickhouse') clickhouseAnswered();
     } catch (error) {
       pauseMs = retryMs;
-      underWay.delete(what);
-      failed.add(what);
       if (what === 'clickhouse') clickhouseProblem = errorText(error);
       log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');
     }
