@@ -11,7 +11,15 @@ import {
 import type { BalanceFilter } from '../outcomes/balance.ts';
 import { type Bucket, startOfBucket } from '../outcomes/buckets.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { type FoundDifference, isOfStore, isOpen, isUnsure, isWrong, type Owner } from './difference.ts';
+import {
+  type FoundDifference,
+  isOfStore,
+  isOpen,
+  isUnsure,
+  isWrong,
+  type Owner,
+  streamNotRead,
+} from './difference.ts';
 import { readDifferences } from './difference-table.ts';
 import { isOfLetters } from './lost-letters.ts';
 import { type Received, readReceived } from './received.ts';
@@ -179,6 +187,19 @@ export const accountOf = (
   };
 };
 
+/** The stream of a data id that the looks cannot read, and since when, Unix seconds. */
+export type UnreadStream = { readonly stream: string; readonly since: number };
+
+/** What a stream that cannot be read leaves open of a data id. `until` in Unix seconds. */
+export const unreadDifference = (
+  dataId: number,
+  { stream, since: from }: UnreadStream,
+  until: number,
+): DifferenceSum => ({
+  ...({ kind: 'not_known', pipeline: 'metrics', dataId, appId: 0, stream, items: 0, messages: 0 } as const),
+  ...{ from, until: Math.max(from, until), isOpen: true, reason: streamNotRead },
+});
+
 const minuteBy = (minute: number | undefined, by: Bucket | undefined): number | undefined =>
   by === undefined || minute === undefined ? undefined : startOfBucket(minute, by);
 
@@ -193,20 +214,21 @@ export type AccountFilter = BalanceFilter & { readonly isUntilNow?: boolean };
  * with a difference has an account although nothing of it was settled. A difference that was found within the time is shown although its
  * items arrived at another one, by the clock of their receiver; an open one that makes the account false, however old it is. With
  * `isUntilNow` an account of all of the period has no end: a receiver whose clock is ahead books what it takes now under later minutes.
- * `isKnown` false: the looks are behind, and nothing is known to add up; nor is it of a data id that `isUnread`: the looks cannot read its
- * stream. Throws the Faults of the ClickHouse client.
+ * `isKnown` false: the looks are behind, and nothing is known to add up; nor is that of a data id whose stream the looks
+ * cannot read, as `unreadStreamOf` says. Throws the Faults of the ClickHouse client.
  */
 export const readOwnerAccounts = async (
   clickhouse: Clickhouse,
   { isUntilNow = false, ...asked }: AccountFilter,
   by: Bucket | undefined,
   isKnown: boolean,
-  isUnread: (dataId: number) => boolean = () => false,
+  unreadStreamOf: (dataId: number) => UnreadStream | undefined = () => undefined,
 ): Promise<Account[]> => {
   const isEndless = isUntilNow && by === undefined;
   const { untilMs: _, ...endless } = asked;
   const filter: BalanceFilter = isEndless ? endless : asked;
   const { dataId, appId, sinceMs, untilMs } = filter;
+  const until = Math.floor((asked.untilMs ?? 0) / 1000);
   // Places before records: lines that are written in between would be places without a record, which count as repeats.
   const received = await readReceived(clickhouse, filter, by);
   const [balances, differences] = await Promise.all([
@@ -233,14 +255,15 @@ export const readOwnerAccounts = async (
     if (!places.has(key) && first !== undefined)
       places.set(key, { ...emptyBalance({ ...first, minute: minuteBy(first.minute, by) }), refusals: [] });
   return [...places]
-    .map(([key, balance]) =>
-      accountOf(
-        balance,
-        books.get(key) ?? [],
-        found.get(key) ?? [],
-        isKnown && !isUnread(balance.dataId),
-        isInWindow,
-      ),
-    )
+    .map(([key, balance]) => {
+      const unread = unreadStreamOf(balance.dataId);
+      const isSure = isKnown && unread === undefined;
+      const account = accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isSure, isInWindow);
+      if (unread === undefined) return account;
+      return {
+        ...account,
+        differences: [unreadDifference(balance.dataId, unread, until), ...account.differences],
+      };
+    })
     .toSorted(inOrder);
 };

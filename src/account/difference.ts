@@ -71,6 +71,9 @@ export const differenceKey = ({ kind, stream, dataId, appId, minute }: Differenc
 /** The stream whose name stands for all streams of a signal, in differences with a store. */
 export const streamOfStore = (pipeline: Pipeline): string => signals[pipeline].stream;
 
+/** The reason of a `not_known` of a stream that is missing, that NATS does not answer for, or that metadata may not read. */
+export const streamNotRead = 'cannot be read';
+
 /** `not_known` of the books is no difference of its own: it holds for all owners. */
 export const storeKinds = ['missing_in_the_store', 'unmerged', 'not_known'] as const;
 const ofStoreAlone: ReadonlySet<DifferenceKind> = new Set(storeKinds);

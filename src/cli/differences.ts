@@ -59,6 +59,8 @@ export const differenceText = (difference: Difference): string => {
       : `${name}: LEDGER ${reason || 'is behind'} since ${timeText(from)}, newer items are not counted yet`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
+  if (kind === 'not_known' && isOpen && reason !== '')
+    return `${name}: the stream ${stream} ${reason} since ${timeText(from)}`;
   if (kind === 'not_known' && items === 0)
     return `${name}: rows of ${stream} in the store cannot be read, ${period}`;
   if (kind === 'not_known')

@@ -273,7 +273,7 @@ export const emptyOf = ({ dataId, appId }: OwnerOptions, answer: Answer): Balanc
   stuck: 0,
   unrecorded: 0,
   in_flight: 0,
-  adds_up: answer.not_known_since === null ? true : null,
+  adds_up: answer.not_known_since === null && answer.not_known.length === 0 ? true : null,
   differences: notKnownOf([dataId ?? appId ?? 0], answer),
   refusals: [],
 });

@@ -17,8 +17,10 @@ export type FurtherStreams = {
   look(): Promise<readonly FurtherStream[]>;
   /** Those that NATS had at the last look. */
   readonly there: readonly StreamDefinition[];
-  /** Whether this process may not read a stream, or it does not answer: nothing is known of what it holds. */
-  isUnread(stream: string): boolean;
+  /** Since when this process may not read a stream, or it does not answer, ms since the epoch: nothing is known of what it holds. */
+  unreadSince(stream: string): number | undefined;
+  /** Since when the first of those is unread that the records name: the account of its owners is not known; Infinity where all are read. */
+  placedUnreadSince(): number;
 };
 
 export type FurtherStream = {
@@ -34,6 +36,7 @@ export type FurtherStreamsOptions = {
   readonly pipelines: Pipelines;
   /** Instances that the records of tables name whose rows are kept. */
   readonly placedOn: () => Iterable<string>;
+  readonly now: () => number;
   /** Ms of a clock that is never set. */
   readonly elapsed: () => number;
 };
@@ -57,6 +60,7 @@ export const createFurtherStreams = ({
   bus,
   pipelines,
   placedOn,
+  now,
   elapsed,
 }: FurtherStreamsOptions): FurtherStreams => {
   const ofSetting = new Set(pipelines.streams.map(({ name }) => name));
@@ -64,12 +68,19 @@ export const createFurtherStreams = ({
   const known = new Map<string, StreamDefinition>();
   /** Until when each of those that cannot be read is not asked again. */
   const unreadUntil = new Map<string, number>();
+  const unreadSince = new Map<string, number>();
+  let placed: readonly string[] = [];
   let there: readonly StreamDefinition[] = [];
 
   const add = (instance: string): void => {
     const name = `${prefix}${instance}`;
     if (!isInstanceName(instance) || ofSetting.has(name) || known.has(name)) return;
     known.set(name, furtherStreamOf(pipelines, instance));
+  };
+
+  const forget = (name: string): void => {
+    unreadUntil.delete(name);
+    unreadSince.delete(name);
   };
 
   /** A look needs its consumer too. */
@@ -81,15 +92,16 @@ export const createFurtherStreams = ({
       const { code } = toFault(error);
       if (code !== 'stream_not_found' && code !== 'consumer_not_found') {
         unreadUntil.set(name, elapsed() + (code === 'nats_not_permitted' ? refusedMs : silentMs));
+        unreadSince.set(name, unreadSince.get(name) ?? now());
         return true;
       }
     }
-    unreadUntil.delete(name);
+    forget(name);
     return false;
   };
 
   const lookAt = async (definition: StreamDefinition, isGone: boolean): Promise<FurtherStream> => {
-    if (isGone) unreadUntil.delete(definition.name);
+    if (isGone) forget(definition.name);
     return { definition, isUnread: !isGone && (await isUnread(definition)), isGone };
   };
 
@@ -97,7 +109,10 @@ export const createFurtherStreams = ({
     look: async () => {
       const names = await namesOf(bus);
       for (const name of names) if (name.startsWith(prefix)) add(name.slice(prefix.length));
-      for (const instance of placedOn()) if (instance !== defaultInstance) add(instance);
+      const instances = new Set(placedOn());
+      instances.delete(defaultInstance);
+      for (const instance of instances) add(instance);
+      placed = [...instances].map((instance) => `${prefix}${instance}`);
       const streams = await Promise.all(
         [...known.values()].map((each) => lookAt(each, !names.includes(each.name))),
       );
@@ -107,6 +122,8 @@ export const createFurtherStreams = ({
     get there() {
       return there;
     },
-    isUnread: (stream) => unreadUntil.has(stream),
+    unreadSince: (stream) => unreadSince.get(stream),
+    placedUnreadSince: () =>
+      Math.min(...placed.map((name) => unreadSince.get(name) ?? Number.POSITIVE_INFINITY)),
   };
 };

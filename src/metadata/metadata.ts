@@ -212,7 +212,7 @@ const startMetadata = async (
   const pulse = openPulse(
     {
       ...{ ...given, ...state, readiness, instances: questdb, watch, upkeep, accountState },
-      ...{ isUnread: account.isUnread, furtherStreams },
+      ...{ unreadStreamOf: account.unreadStreamOf, furtherStreams },
       systemOwners: ofSystem,
     },
     work,

@@ -37,7 +37,7 @@ export const openWatches = (
   });
   const { placements, purges } = records;
   const furtherStreams = createFurtherStreams({
-    ...{ bus, pipelines, elapsed: performance.now.bind(performance) },
+    ...{ bus, pipelines, now: Date.now, elapsed: performance.now.bind(performance) },
     placedOn: () =>
       placements.list().flatMap(({ id, value }) => (purges.known(id) === undefined ? [value.questdb] : [])),
   });

@@ -28,6 +28,7 @@ const stop = new AbortController();
 
 const elapsed = performance.now.bind(performance);
 let aheadMs = 0;
+const nowMs = 1_000 * (minute + 5);
 vi.spyOn(performance, 'now').mockImplementation(() => elapsed() + aheadMs);
 
 beforeAll(async () => {
@@ -62,6 +63,7 @@ afterAll(async () => {
 const lookAnew = (): { readonly furtherStreams: FurtherStreams; readonly look: Look } => {
   const furtherStreams = createFurtherStreams({
     ...{ bus: metadata, pipelines, placedOn: () => ['b', 'z'], elapsed: () => performance.now() },
+    now: () => nowMs,
   });
   const look = createLook({
     ...{ bus: metadata, clickhouse, ledger, stop: stop.signal, log: { warn: () => {} } },
@@ -152,7 +154,8 @@ it('a letter whose redrive waits in such a stream is not lost, and what was foun
 it('an owner whose stream the process may not read is not known to add up, and the others are', async () => {
   const { look, furtherStreams } = lookAnew();
   await look();
-  expect([b, z].map((name) => furtherStreams.isUnread(name ?? ''))).toEqual([false, true]);
+  expect([b, z].map((name) => furtherStreams.unreadSince(name ?? ''))).toEqual([undefined, nowMs]);
+  expect(furtherStreams.placedUnreadSince()).toBe(nowMs);
   const [here, there] = [1_500_003, 1_500_004];
   await insertRows(
     clickhouse,
@@ -172,10 +175,17 @@ it('an owner whose stream the process may not read is not known to add up, and t
   );
   const sinceMs = 1_000 * (minute - 3_600);
   const accounts = await readOwnerAccounts(clickhouse, { sinceMs }, undefined, true, (dataId) =>
-    furtherStreams.isUnread(dataId === there ? (z ?? '') : 'METRICS'),
+    dataId === there ? { stream: z ?? '', since: minute } : undefined,
   );
   const verdicts = new Map(accounts.map(({ dataId, addsUp }) => [dataId, addsUp]));
   expect([verdicts.get(here), verdicts.get(there)]).toEqual([true, null]);
+  expect(accounts.filter(({ dataId }) => dataId === there).flatMap(({ differences }) => differences)).toEqual(
+    [
+      expect.objectContaining({
+        ...{ kind: 'not_known', stream: z, items: 0, from: minute, isOpen: true, reason: 'cannot be read' },
+      }),
+    ],
+  );
 });
 
 it('a stream that does not answer is unread, and one that is gone is not, without a failed look', async () => {
@@ -188,9 +198,10 @@ it('a stream that does not answer is unread, and one that is gone is not, withou
   });
   const { look, furtherStreams } = lookAnew();
   await look();
-  expect([b, z].map((name) => furtherStreams.isUnread(name ?? ''))).toEqual([true, true]);
+  expect([b, z].map((name) => furtherStreams.unreadSince(name ?? ''))).toEqual([nowMs, nowMs]);
   spy.mockRestore();
   await (await bus.manager()).streams.delete(z ?? '');
   await look();
-  expect([b, z].map((name) => furtherStreams.isUnread(name ?? ''))).toEqual([false, false]);
+  expect([b, z].map((name) => furtherStreams.unreadSince(name ?? ''))).toEqual([undefined, undefined]);
+  expect(furtherStreams.placedUnreadSince()).toBe(Number.POSITIVE_INFINITY);
 });

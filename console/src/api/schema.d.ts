@@ -2308,7 +2308,7 @@ export interface components {
             kind: "lost_in_the_stream" | "lost_by_the_engine" | "not_counted" | "stuck" | "orphan" | "missing_in_the_store" | "unrecorded" | "unmerged" | "not_known";
             items: number;
             messages: number;
-            /** @description Of `not_known`: empty while the books cannot be compared, LEDGER while their lines wait there */
+            /** @description Of `not_known`: empty while the books cannot be compared, LEDGER while their lines wait there, else the stream of the owner */
             stream: string;
             /** @description Data ids or applications; none where the owner is not known */
             owners: number[];
@@ -2318,7 +2318,7 @@ export interface components {
             until: number;
             /** @description False: an operator has closed it */
             is_open: boolean;
-            /** @description Why it was closed; empty where it was not. Of `not_known` of LEDGER: `cannot be read` where the stream itself is not */
+            /** @description Why it was closed; empty where it was not. Of `not_known`: `cannot be read` where the stream itself is not */
             reason: string;
         };
         Balance: {

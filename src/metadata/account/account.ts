@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sumRuns } from '../../account/accounts.ts';
+import { sumRuns, type UnreadStream } from '../../account/accounts.ts';
 import { createCaughtUp } from '../../account/caught-up.ts';
 import { isUnsure, isWrong } from '../../account/difference.ts';
 import { readDifferences } from '../../account/difference-table.ts';
@@ -36,8 +36,8 @@ import { whyLeftOut } from './left-out.ts';
 export type Account = {
   readonly state: AccountState;
   readonly orphans: Orphans;
-  /** Whether this process may not read the stream of a data id: its account is not known. */
-  readonly isUnread: (dataId: number) => boolean;
+  /** The stream of a data id where this process may not read it: the account of the data id is not known. */
+  readonly unreadStreamOf: (dataId: number) => UnreadStream | undefined;
   /** Compares the stores with the records now. Throws the Faults of ClickHouse. */
   compareStores(filter: DayFilter): Promise<StoreComparison>;
   stop(): Promise<void>;
@@ -80,6 +80,12 @@ const streamOf = (
 ): string => {
   const { stream } = pipelines[pipeline].consumer;
   return pipeline === 'metrics' ? ofInstance(stream, knownInstanceOf(records, owner)) : stream;
+};
+
+const unreadStreamOf = (deps: AccountDependencies, dataId: number): UnreadStream | undefined => {
+  const stream = streamOf(deps, 'metrics', dataId);
+  const since = deps.furtherStreams.unreadSince(stream);
+  return since === undefined ? undefined : { stream, since: Math.floor(since / 1_000) };
 };
 
 const createTargets = (
@@ -200,7 +206,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
   /** Since when rows of a store are found unreadable, ms since the epoch. */
   let unreadSince = Number.POSITIVE_INFINITY;
   const showNotKnown = (notKnownSince = Number.POSITIVE_INFINITY): void => {
-    const since = Math.min(notKnownSince, unreadSince);
+    const since = Math.min(notKnownSince, unreadSince, deps.furtherStreams.placedUnreadSince());
     metrics.notKnown.set(since === Number.POSITIVE_INFINITY ? 0 : Math.max(0, (Date.now() - since) / 1000));
   };
   const report = async ({ notKnownSince }: AccountState, result: LookResult | undefined): Promise<void> => {
@@ -235,7 +241,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
       return watch.state;
     },
     orphans: deps.orphans,
-    isUnread: (dataId) => deps.furtherStreams.isUnread(streamOf(deps, 'metrics', dataId)),
+    unreadStreamOf: (dataId) => unreadStreamOf(deps, dataId),
     compareStores: (filter) => compareStores(targets(), filter),
     stop: async () => {
       stop.abort();

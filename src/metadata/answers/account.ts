@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import { differenceKinds } from '../../account/difference.ts';
+import { differenceKinds, streamNotRead } from '../../account/difference.ts';
 import { pipelines } from '../../model/signals.ts';
 import { count } from './parts.ts';
-
-/** The reason of the difference `not_known` of LEDGER where the stream is missing, or NATS does not answer for it. */
-export const unreadLedger = 'cannot be read';
 
 /** A difference in the answers of the admin API. */
 export const differenceSchema = z
@@ -14,7 +11,7 @@ export const differenceSchema = z
     messages: count,
     stream: z.string().meta({
       description:
-        'Of `not_known`: empty while the books cannot be compared, LEDGER while their lines wait there',
+        'Of `not_known`: empty while the books cannot be compared, LEDGER while their lines wait there, else the stream of the owner',
     }),
     owners: z
       .array(count)
@@ -23,7 +20,7 @@ export const differenceSchema = z
     until: count.meta({ description: 'Unix seconds: the end of the last one' }),
     is_open: z.boolean().meta({ description: 'False: an operator has closed it' }),
     reason: z.string().meta({
-      description: `Why it was closed; empty where it was not. Of \`not_known\` of LEDGER: \`${unreadLedger}\` where the stream itself is not`,
+      description: `Why it was closed; empty where it was not. Of \`not_known\`: \`${streamNotRead}\` where the stream itself is not`,
     }),
   })
   .meta({ id: 'Difference' });

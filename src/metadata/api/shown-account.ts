@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { Account, DifferenceSum } from '../../account/accounts.ts';
+import { streamNotRead } from '../../account/difference.ts';
 import type { AccountState } from '../account/account-watch.ts';
-import { type accountSchema, type differenceSchema, unreadLedger } from '../answers/account.ts';
+import type { accountSchema, differenceSchema } from '../answers/account.ts';
 import type { LedgerGap } from '../pulse/ledger-gap.ts';
 
 /** A difference as the API shows it. */
@@ -61,7 +62,7 @@ export const notKnown = (
   (
     [
       ['', looks, ''],
-      ['LEDGER', ledger?.since, ledger?.isUnread === true ? unreadLedger : ''],
+      ['LEDGER', ledger?.since, ledger?.isUnread === true ? streamNotRead : ''],
     ] as const
   ).flatMap(([stream, since, reason]) => {
     if (since === undefined) return [];

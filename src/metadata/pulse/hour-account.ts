@@ -2,6 +2,7 @@ import {
   type DifferenceSum,
   type Account as OwnerAccount,
   readOwnerAccounts,
+  type UnreadStream,
   verdictOf,
 } from '../../account/accounts.ts';
 import { isSystemOwner, type SystemOwners } from '../../directory/system-owners.ts';
@@ -46,8 +47,8 @@ export type HourAccountOptions = {
   readonly state: () => AccountState;
   /** Whether lines of both books wait in LEDGER for longer than its writes rest. */
   readonly isLedgerBehind: () => boolean;
-  /** Whether the looks cannot read the stream of a data id. */
-  readonly isUnread?: (dataId: number) => boolean;
+  /** The stream of a data id where the looks cannot read it. */
+  readonly unreadStreamOf?: (dataId: number) => UnreadStream | undefined;
   readonly systemOwners: () => SystemOwners;
   readonly now: () => number;
   readonly elapsed: () => number;
@@ -109,7 +110,7 @@ export const createHourAccount = ({
   clickhouse,
   state,
   isLedgerBehind,
-  isUnread,
+  unreadStreamOf,
   systemOwners,
   now,
   elapsed,
@@ -133,7 +134,7 @@ export const createHourAccount = ({
       const since = until - hourSeconds - (until % 60);
       const wasKnown = isKnown();
       const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000, isUntilNow: true };
-      const accounts = await readOwnerAccounts(clickhouse, window, undefined, wasKnown, isUnread);
+      const accounts = await readOwnerAccounts(clickhouse, window, undefined, wasKnown, unreadStreamOf);
       const own = systemOwners();
       const counted = accounts.filter((each) => !isSystemOwner(own, each));
       const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));

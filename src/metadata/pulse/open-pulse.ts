@@ -1,3 +1,4 @@
+import type { UnreadStream } from '../../account/accounts.ts';
 import type { Bus } from '../../bus/connection.ts';
 import { inTime } from '../../bus/in-time.ts';
 import { listen } from '../../bus/listen.ts';
@@ -48,7 +49,7 @@ export type PulseReadsOptions = {
   readonly upkeep: Pick<Upkeep, 'disks'>;
   readonly accountState: () => AccountState;
   /** As in `HourAccountOptions`. */
-  readonly isUnread: (dataId: number) => boolean;
+  readonly unreadStreamOf: (dataId: number) => UnreadStream | undefined;
   readonly furtherStreams: Pick<FurtherStreams, 'there'>;
   readonly systemOwners: () => SystemOwners;
   readonly metrics: Pick<MetadataMetrics, 'requests' | 'pulsesIgnored'>;

@@ -65,7 +65,7 @@ export const troubleKinds = {
   account_not_known: page('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
   rows_unread: page(
     'TidemarkAccountNotKnown',
-    'Restore the days that tidemark account names, or ask their senders again.',
+    'Read tidemark ledger: restore the days that it names, or let metadata read the stream.',
   ),
   not_ready: page(
     'TidemarkNotReady',
@@ -324,7 +324,12 @@ const accountTroubles = (
   const unread =
     unreadOwners === 0
       ? []
-      : [trouble('rows_unread', `rows of ${counted(unreadOwners, 'owner')} cannot be read in their store`)];
+      : [
+          trouble(
+            'rows_unread',
+            `${counted(unreadOwners, 'account')} of the last hour not known: a stream, or rows in a store, cannot be read`,
+          ),
+        ];
   if (account?.addsUp === false)
     return [
       trouble(

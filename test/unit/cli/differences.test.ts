@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { streamNotRead } from '../../../src/account/difference.ts';
 import { differenceText, joinedDays } from '../../../src/cli/differences.ts';
-import { unreadLedger } from '../../../src/metadata/answers/account.ts';
 
 const difference = {
   kind: 'not_counted',
@@ -37,8 +37,15 @@ describe('the text of a difference', () => {
     expect(differenceText(ledger)).toBe(
       'not known: LEDGER is behind since 2026-11-24 03:55:00Z, newer items are not counted yet',
     );
-    expect(differenceText({ ...ledger, reason: unreadLedger })).toBe(
+    expect(differenceText({ ...ledger, reason: streamNotRead })).toBe(
       'not known: LEDGER cannot be read since 2026-11-24 03:55:00Z, newer items are not counted yet',
+    );
+  });
+
+  it('names the stream of a data id that cannot be read', () => {
+    const unread = { ...difference, kind: 'not_known', stream: 'METRICS-b', reason: streamNotRead };
+    expect(differenceText(unread)).toBe(
+      'not known: the stream METRICS-b cannot be read since 2026-11-24 03:55:00Z',
     );
   });
 
