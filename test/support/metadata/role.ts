@@ -56,7 +56,8 @@ export const startMetadataRole = async (
   const askAs: MetadataRole['askAs'] = async (token, method, path, body) => {
     const response = await fetch(`${url}${path}`, {
       method,
-      headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
+      // A test that computes for long leaves its kept connections to a server that closes them.
+      headers: { Connection: 'close', ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     return { status: response.status, headers: response.headers, body: parseJson(await response.text()) };

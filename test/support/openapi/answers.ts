@@ -17,9 +17,11 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
 export const createSchemaCheck = (document: Document) => {
   const ajv = new Ajv2020({ allowUnionTypes: true, keywords: ['components', 'example'] });
   const compiled = new Map<Json, ValidateFunction>();
-  const { schemas } = document.components;
+  // Under an id of its own each named schema is compiled once, and not once for each schema that has it.
+  ajv.addSchema({ $id: 'document', components: { schemas: document.components.schemas } });
   return (schema: Json, value: unknown): string | undefined => {
-    const validate = compiled.get(schema) ?? ajv.compile({ ...schema, components: { schemas } });
+    const ofDocument = (): Json => JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/'));
+    const validate = compiled.get(schema) ?? ajv.compile(ofDocument());
     compiled.set(schema, validate);
     return validate(value) ? undefined : ajv.errorsText(validate.errors);
   };
