@@ -124,10 +124,36 @@ const keyOf = ({ kind, stream, dataId, appId, minute }: Difference) => ({
   minute: secondText(minute * 1_000),
 });
 
-const insert = async (clickhouse: Clickhouse, table: string, rows: readonly object[]): Promise<void> => {
+/** As they stand within a text of SQL. */
+const keyTypes = {
+  ...{ kind: 'String', stream: 'String', data_id: 'Int64', app_id: 'Int64', minute: "DateTime(\\'UTC\\')" },
+};
+const figureTypes = { items: 'UInt64', messages: 'UInt64' };
+const tableTypes = {
+  ingest_differences: { ...keyTypes, ...figureTypes, placed_items: 'UInt64', is_found: 'UInt8' },
+  ingest_closings: { ...keyTypes, ...figureTypes, reason: 'String', closed_by: 'String' },
+} as const;
+
+/** The newest `at` of a key stands: of a server whose clock went back, or of one that is behind another, a new row would be older. */
+const insertStatement = (table: keyof typeof tableTypes): string => {
+  const types = Object.entries(tableTypes[table]);
+  const columns = types.map(([name]) => name).join(', ');
+  const key = Object.keys(keyTypes).join(', ');
+  return `INSERT INTO ${database}.${table} (${columns}, at)
+    SELECT ${columns}, greatest(now64(3), stored.stored_at + toIntervalMillisecond(1))
+    FROM input('${types.map(([name, type]) => `${name} ${type}`).join(', ')}') AS written
+    LEFT JOIN (SELECT ${key}, max(at) AS stored_at FROM ${database}.${table} GROUP BY ${key}) AS stored USING (${key})
+    FORMAT JSONEachRow`;
+};
+
+const insert = async (
+  clickhouse: Clickhouse,
+  table: keyof typeof tableTypes,
+  rows: readonly object[],
+): Promise<void> => {
   if (rows.length === 0) return;
   const lines = rows.map((each) => `${JSON.stringify(each)}\n`).join('');
-  await clickhouse.insert(`INSERT INTO ${database}.${table} FORMAT JSONEachRow`, [Buffer.from(lines)], {
+  await clickhouse.insert(insertStatement(table), [Buffer.from(lines)], {
     settings: { max_partitions_per_insert_block: 0 },
   });
 };

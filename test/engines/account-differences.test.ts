@@ -74,6 +74,58 @@ describe('a difference that an operator has closed', () => {
   });
 });
 
+describe('a difference that was stored before the clock of ClickHouse was set back', () => {
+  /** What is stored of the owner has a time of an hour ahead. */
+  const setClockBack = async (appId: number): Promise<void> => {
+    for (const table of ['ingest_differences', 'ingest_closings'])
+      await clickhouse.run(
+        `INSERT INTO otel.${table} SELECT * REPLACE (at + INTERVAL 1 HOUR AS at) FROM otel.${table} FINAL WHERE app_id = ${appId}`,
+      );
+  };
+
+  it('has the figure that was found last', async () => {
+    await look(31, missing(31, 2));
+    await setClockBack(31);
+    await look(31, missing(31, 5));
+    expect(await shown(31)).toEqual([[5, true, '']]);
+    await look(31, missing(31, 3));
+    expect(await shown(31)).toEqual([[3, true, '']]);
+  });
+
+  it('goes, and comes again', async () => {
+    await look(32, missing(32, 2));
+    await setClockBack(32);
+    await look(32);
+    expect(await shown(32)).toEqual([]);
+    await look(32, missing(32, 2));
+    expect(await shown(32)).toEqual([[2, true, '']]);
+  });
+
+  it('is closed, and open once it has grown, or came again after it was gone', async () => {
+    await look(33, missing(33, 5));
+    await close(33);
+    await setClockBack(33);
+    await look(33, missing(33, 1));
+    await look(33, missing(33, 4));
+    expect(await shown(33)).toEqual([[4, true, 'restored soon']]);
+    await close(33);
+    expect(await shown(33)).toEqual([[4, false, 'restored soon']]);
+    await look(33);
+    await look(33, missing(33, 2));
+    expect(await shown(33)).toEqual([[2, true, '']]);
+  });
+
+  it('is withdrawn by a process that takes it over', async () => {
+    const ended = await openFoundDifferences(clickhouse, () => 0);
+    await ended.replace((each) => each.appId === 34, [missing(34, 5)]);
+    await setClockBack(34);
+    elapsedMs += 300_000;
+    await found.takeOver();
+    await look(34);
+    expect(await shown(34)).toEqual([]);
+  });
+});
+
 describe('an old difference', () => {
   const old = now - 30 * 3_600;
   const lost = (appId: number): Difference => ({
