@@ -16,8 +16,11 @@ export type FoundDifferences = {
   readAgain(filter: DifferenceFilter, isInScope: (difference: Difference) => boolean): Promise<Difference[]>;
 };
 
-/** A difference of a process that has ended is withdrawn by another one. */
-const takeOverMs = 300_000;
+/**
+ * A difference of a process that has ended is withdrawn by another one, and one that it withdrew is stored again by another one that finds
+ * it: a loss shows within two minutes.
+ */
+const takeOverMs = 60_000;
 
 /** Reads what is stored. `elapsed`: ms of a clock that is never set. Throws the Faults of ClickHouse. */
 export const openFoundDifferences = async (

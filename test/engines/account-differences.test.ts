@@ -119,7 +119,7 @@ describe('a difference that was stored before the clock of ClickHouse was set ba
     const ended = await openFoundDifferences(clickhouse, () => 0);
     await ended.replace((each) => each.appId === 34, [missing(34, 5)]);
     await setClockBack(34);
-    elapsedMs += 300_000;
+    elapsedMs += 60_000;
     await found.takeOver();
     await look(34);
     expect(await shown(34)).toEqual([]);
@@ -230,10 +230,20 @@ describe('a difference that another process found before it ended', () => {
     await ended.replace((each) => each.appId === 9, [missing(9, 5)]);
     await look(9);
     expect(await shown(9)).toEqual([[5, true, '']]);
-    elapsedMs += 300_000;
+    elapsedMs += 60_000;
     await found.takeOver();
     await look(9);
     expect(await shown(9)).toEqual([]);
+  });
+
+  it('is stored again within two minutes by one that still finds it, where the other one has withdrawn it', async () => {
+    await look(12, missing(12, 5));
+    const ended = await openFoundDifferences(clickhouse, () => 0);
+    await ended.replace((each) => each.appId === 12, []);
+    elapsedMs += 60_000;
+    await found.takeOver();
+    await look(12, missing(12, 5));
+    expect(await shown(12)).toEqual([[5, true, '']]);
   });
 });
 
