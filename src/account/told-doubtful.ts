@@ -19,8 +19,8 @@ export type ToldLoss = {
   readonly isRecent: boolean;
 };
 
-/** A minute after the end of its publish, a message that arrived at all is in its stream. */
-const toldWhere = `told = 1 AND at >= now() - ${seconds} AND at < now() - 60`;
+/** A minute after the end of its publish, a message that arrived at all is in its stream. What is far ahead of now was written before a clock went back. */
+const toldWhere = `told = 1 AND at >= now() - ${seconds} AND (at < now() - 60 OR at > now() + 60)`;
 const doubtfulWhere = `stream = {stream:String} AND ${toldWhere}`;
 
 const streamRow = z.object({ stream: z.string() });

@@ -52,6 +52,15 @@ describe('a message without an answer whose sender was answered 2xx', () => {
     ]);
   });
 
+  it('is lost also where its line was written before the clock of ClickHouse was set back', async () => {
+    const stream = 'METRICS-back';
+    await insert('ingest_doubtful', [toldLine(stream, 1, { at: now + 3_600 })]);
+    expect(await readToldStreams(clickhouse)).toContain(stream);
+    expect(await readToldLosses(clickhouse, stream)).toEqual([
+      { loss: { ...loss, stream, items: 11, messages: 1 }, isRecent: true },
+    ]);
+  });
+
   it('is found among thousands', async () => {
     const stream = 'METRICS-many';
     const serials = Array.from({ length: 20_000 }, (_, index) => index + 11);
