@@ -14,6 +14,7 @@ import {
   differenceText,
   isOfAccount,
   joinedDays,
+  storedText,
   verdictText,
 } from './differences.ts';
 import { addJsonOption, idArgument, type JsonOption, queryText } from './options.ts';
@@ -55,7 +56,7 @@ const showDifferences = async (options: AccountOptions): Promise<void> => {
     else
       printTable(
         ['WHOSE', 'DIFFERENCE'],
-        items.map((each) => [ownerText(each), differenceText(each)]),
+        items.map((each) => [ownerText(each), `${differenceText(each)}${storedText(each, items)}`]),
       );
   });
 };

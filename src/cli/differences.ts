@@ -2,6 +2,7 @@ import { z } from 'zod';
 import * as contract from '../metadata/answers/account.ts';
 import type { Terms } from '../metadata/answers/line.ts';
 import { counted } from '../model/counted.ts';
+import { pipelineOfStream } from '../model/signals.ts';
 import { timeText } from './output.ts';
 
 /** A difference in an account. A newer metadata may have further kinds. */
@@ -69,6 +70,24 @@ export const differenceText = (difference: Difference): string => {
     return `a receiver ended without its last line; no uncounted message of ${stream} was found, ${period}`;
   const figures = [counted(items, 'item'), ...(messages === 0 ? [] : [counted(messages, 'message')])];
   return `${name}: ${figures.join(' in ')} of ${stream}, ${period}`;
+};
+
+/**
+ * Of messages without a line and an owner: that they may be stored, where rows of their signal have no record. A LEDGER that lost the lines
+ * of both books leaves both, and no row says of which message it is. Else empty.
+ */
+export const storedText = (
+  { kind, items, owners, stream }: Difference,
+  all: readonly Difference[],
+): string => {
+  if (kind !== 'lost_in_the_stream' || items > 0 || owners.length > 0) return '';
+  const rows = all.find(
+    (each) =>
+      each.kind === 'unrecorded' &&
+      each.messages === 0 &&
+      pipelineOfStream(each.stream) === pipelineOfStream(stream),
+  );
+  return rows === undefined ? '' : ` (or stored, as rows of ${rows.stream} have no record)`;
 };
 
 /** Differences of one owner in the order of their days; those that differ in nothing but neighbouring days are one, with all items. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { streamNotRead } from '../../../src/account/difference.ts';
-import { differenceText, joinedDays } from '../../../src/cli/differences.ts';
+import { differenceText, joinedDays, storedText } from '../../../src/cli/differences.ts';
 
 const difference = {
   kind: 'not_counted',
@@ -53,6 +53,32 @@ describe('the text of a difference', () => {
     expect(differenceText({ ...difference, kind: 'stuck', items: 1, is_open: false, reason: 'known' })).toBe(
       `stuck in the stream: 1 item of TRACES, ${period} (closed: known)`,
     );
+  });
+});
+
+// LEDGER that was purged, and a killed receiver, leave both of messages that are stored.
+describe('messages without a line and an owner', () => {
+  const gap = { ...difference, kind: 'lost_in_the_stream', messages: 3 };
+  const rows = { ...difference, kind: 'unrecorded', owners: [24], items: 6 };
+
+  it('may be stored where rows of the signal have no record', () => {
+    const hint = ' (or stored, as rows of TRACES have no record)';
+    expect(storedText(gap, [gap, rows])).toBe(hint);
+    expect(storedText({ ...gap, stream: 'METRICS-b' }, [{ ...rows, stream: 'METRICS' }])).toBe(
+      ' (or stored, as rows of METRICS have no record)',
+    );
+  });
+
+  it('are lost where no such row is there', () => {
+    expect(storedText(gap, [gap])).toBe('');
+    expect(storedText(gap, [{ ...rows, stream: 'LOGS' }])).toBe('');
+    // The books have their lines.
+    expect(storedText(gap, [{ ...rows, messages: 1 }])).toBe('');
+  });
+
+  it('are no others', () => {
+    for (const change of [{ owners: [24] }, { items: 6 }, { kind: 'stuck' }])
+      expect(storedText({ ...gap, ...change }, [rows])).toBe('');
   });
 });
 
