@@ -15,6 +15,7 @@ import { loadSettings, natsTarget, type Settings, settingDefinitions } from '../
 import { sharedAddresses } from '../config/shared-addresses.ts';
 import { shownSettings } from '../config/shown-settings.ts';
 import { errorText } from '../model/fault.ts';
+import { localPeersOf } from '../runtime/local-peers.ts';
 import { requireTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
 import { tracingHeadersOf } from '../telemetry/open-tracing.ts';
@@ -92,6 +93,7 @@ const requireWhatRolesRequire = async (settings: Settings, say: (warning: string
   await requireNatsFiles(natsTarget(settings));
   trustedProxiesOf('TIDEMARK_INGRESS_TRUSTED_PROXIES', ingress.trustedProxies);
   trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies);
+  localPeersOf(settings.consoleLocalPeers ?? '');
   requireTlsFiles(tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress), say);
   requireTlsFiles(tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined }), say);
   if (admin.caFile !== undefined) trust(admin.caFile);

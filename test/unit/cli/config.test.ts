@@ -199,6 +199,7 @@ describe('tidemark config check', () => {
       { TIDEMARK_METADATA_TRUSTED_PROXIES: 'proxy.example.com' },
       'TIDEMARK_METADATA_TRUSTED_PROXIES',
     ],
+    ['a network of local peers', { TIDEMARK_CONSOLE_LOCAL_PEERS: '172.18.0.0/16' }, '172.18.0.0/16'],
     ['headers of tracing', { TIDEMARK_TRACING_HEADERS: 'broken' }, 'TIDEMARK_TRACING_HEADERS'],
     [
       'operations ports beyond the last port',
