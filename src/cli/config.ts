@@ -5,6 +5,7 @@ import { parseCron } from '../config/cron.ts';
 import { opsPortOf, requireOpsPorts } from '../config/ingress-ports.ts';
 import { pipelinesOf } from '../config/instance-streams.ts';
 import { largestBodies } from '../config/largest-bodies.ts';
+import { memoryWarning } from '../config/memory-need.ts';
 import { requireNatsFiles } from '../config/nats-files.ts';
 import { requireNodeManagement, tokenInFile } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
@@ -18,6 +19,7 @@ import { errorText } from '../model/fault.ts';
 import { localPeersOf } from '../runtime/local-peers.ts';
 import { requireTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
+import { foundHere, memoryLimitBytes } from '../telemetry/memory-limit.ts';
 import { tracingHeadersOf } from '../telemetry/open-tracing.ts';
 import { adminClient, trust } from './client.ts';
 import type { JsonOption } from './options.ts';
@@ -114,6 +116,8 @@ const check = async ({ json }: JsonOption): Promise<void> => {
   await requireWhatRolesRequire(settings, say);
   const pipelines = loadPipelines(settings.pipelinesFolder, undefined, say);
   for (const warning of largestBodies(settings, pipelines)) say(warning);
+  const small = memoryWarning(settings, pipelines, memoryLimitBytes(foundHere(settings.ingress.processes)));
+  if (small !== undefined) say(small);
   const changed = shownSettings(process.env).filter(
     ({ value, source }) => value !== null && source !== defaultSource,
   );
