@@ -5,6 +5,7 @@ import { parseCron } from '../config/cron.ts';
 import { opsPortOf, requireOpsPorts } from '../config/ingress-ports.ts';
 import { pipelinesOf } from '../config/instance-streams.ts';
 import { largestBodies } from '../config/largest-bodies.ts';
+import { memoryWarning } from '../config/memory-need.ts';
 import { requireNatsFiles } from '../config/nats-files.ts';
 import { requireNodeManagement, tokenInFile } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
@@ -15,8 +16,10 @@ import { loadSettings, natsTarget, type Settings, settingDefinitions } from '../
 import { sharedAddresses } from '../config/shared-addresses.ts';
 import { shownSettings } from '../config/shown-settings.ts';
 import { errorText } from '../model/fault.ts';
+import { localPeersOf } from '../runtime/local-peers.ts';
 import { requireTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
+import { foundHere, memoryLimitBytes } from '../telemetry/memory-limit.ts';
 import { tracingHeadersOf } from '../telemetry/open-tracing.ts';
 import { adminClient, trust } from './client.ts';
 import type { JsonOption } from './options.ts';
@@ -92,6 +95,7 @@ const requireWhatRolesRequire = async (settings: Settings, say: (warning: string
   await requireNatsFiles(natsTarget(settings));
   trustedProxiesOf('TIDEMARK_INGRESS_TRUSTED_PROXIES', ingress.trustedProxies);
   trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies);
+  localPeersOf(settings.consoleLocalPeers ?? '');
   requireTlsFiles(tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress), say);
   requireTlsFiles(tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined }), say);
   if (admin.caFile !== undefined) trust(admin.caFile);
@@ -112,6 +116,8 @@ const check = async ({ json }: JsonOption): Promise<void> => {
   await requireWhatRolesRequire(settings, say);
   const pipelines = loadPipelines(settings.pipelinesFolder, undefined, say);
   for (const warning of largestBodies(settings, pipelines)) say(warning);
+  const small = memoryWarning(settings, pipelines, memoryLimitBytes(foundHere(settings.ingress.processes)));
+  if (small !== undefined) say(small);
   const changed = shownSettings(process.env).filter(
     ({ value, source }) => value !== null && source !== defaultSource,
   );

@@ -1,9 +1,32 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { consoleLink } from '../metadata/api/contract.ts';
 import { createAdminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
 import { printJson, printLine, sayLines } from './output.ts';
 import { loadAdminSettings } from './running-stack.ts';
+
+const isInContainer = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  env['KUBERNETES_SERVICE_HOST'] !== undefined || ['/.dockerenv', '/run/.containerenv'].some(existsSync);
+
+const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
+
+/**
+ * What the reader of a link at this address needs, whose log-in the console would refuse otherwise (`transport_open`); undefined where
+ * the link works as it is. `localPeers`: the setting TIDEMARK_CONSOLE_LOCAL_PEERS of this environment.
+ */
+export const whatLinkNeeds = (
+  url: string,
+  localPeers: string | undefined,
+  isHere = !isInContainer(),
+): string | undefined => {
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'https:') return undefined;
+  if (!loopbackHosts.has(hostname))
+    return `Without TLS the console logs in only at 127.0.0.1 of the machine of metadata: run this command there, or see docs/console.md, TLS.`;
+  if (isHere || localPeers !== undefined) return undefined;
+  return 'This address is inside of the container: forward a port into it (kubectl port-forward), use TLS, or for a port that is published on 127.0.0.1 alone set TIDEMARK_CONSOLE_LOCAL_PEERS=gateway for metadata (docs/console.md, TLS).';
+};
 
 const run = async ({ json }: JsonOption): Promise<void> => {
   const settings = loadAdminSettings();
@@ -14,6 +37,8 @@ const run = async ({ json }: JsonOption): Promise<void> => {
   if (json) return printJson({ url });
   printLine(url);
   sayLines('It logs in once, within a minute.');
+  const needs = whatLinkNeeds(url, settings.consoleLocalPeers);
+  if (needs !== undefined) sayLines(needs);
 };
 
 /** `tidemark console`. */

@@ -169,7 +169,7 @@ const push = async (dataId: number, metrics: Named<number>[], options: PushOptio
   const body = { data_id: dataId, access_token: token, data: [point] };
   const metric = metrics[0]?.name ?? '';
   const stages: Stage[] = [
-    ['receiver', async () => accepted(await send(`${pushUrl}/v2/push/`, {}, body))],
+    ['receiver', async () => accepted(await send(`${pushUrl}/v2/push/`, '--url', {}, body))],
     [
       'QuestDB',
       async () => {

@@ -73,7 +73,10 @@ export const sendSpan = async (appId: number, options: SendOptions): Promise<voi
   const traceId = randomBytes(16).toString('hex');
   const body = bodyOf(options, traceId);
   const stages: Stage[] = [
-    ['receiver', async () => accepted(await send(`${otlpUrl}/v1/traces`, tokenHeaders(token), body))],
+    [
+      'receiver',
+      async () => accepted(await send(`${otlpUrl}/v1/traces`, '--url', tokenHeaders(token), body)),
+    ],
     [
       'ClickHouse',
       async () => {

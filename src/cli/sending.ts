@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { reachableAt, type Settings } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { nowSeconds } from '../model/time.ts';
-import { firstCauseText, type TlsTrouble, tlsTroubleOf } from '../model/tls-trouble.ts';
+import { firstCauseText, isUnfound, type TlsTrouble, tlsTroubleOf } from '../model/tls-trouble.ts';
 import type { AdminClient } from './client.ts';
 import { queryText } from './options.ts';
 import { runningReceivers } from './running-stack.ts';
@@ -69,21 +69,30 @@ const remedies: Readonly<Record<TlsTrouble, string>> = {
   cut: `: it may have restarted; if that port requires certificates, ${certificatesRequired}`,
 };
 
-const remedyOf = (url: string, error: unknown): string => {
+const remedyOf = (url: string, error: unknown, option: string): string => {
+  if (isUnfound(error)) return `: start tidemark ingress, or give the address of its receiver with ${option}`;
   const trouble = tlsTroubleOf(error);
   if (trouble === undefined) return '';
   if (url.startsWith('https:')) return remedies[trouble];
   return ': it may have restarted; if that port has TLS, begin the address with https://';
 };
 
-/** The transient Fault `receiver_unreachable`: the cause with its remedy; without `error` there is none but silence. */
-export const receiverUnreachable = (url: string, error?: unknown): Fault => {
-  const why = error === undefined ? '' : ` (${firstCauseText(error)})${remedyOf(url, error)}`;
+/**
+ * The transient Fault `receiver_unreachable`: the cause with its remedy; without `error` there is none but silence. `option`: that of
+ * the command for this address.
+ */
+export const receiverUnreachable = (url: string, option: string, error?: unknown): Fault => {
+  const why = error === undefined ? '' : ` (${firstCauseText(error)})${remedyOf(url, error, option)}`;
   return new Fault('transient', 'receiver_unreachable', `no answer from ${url}${why}`, error);
 };
 
-/** A POST of JSON. Throws a transient Fault `receiver_unreachable`. */
-export const send = async (url: string, headers: Record<string, string>, body: object): Promise<Response> => {
+/** A POST of JSON. Throws a transient Fault `receiver_unreachable`, which names the `option` of the command for this address. */
+export const send = async (
+  url: string,
+  option: string,
+  headers: Record<string, string>,
+  body: object,
+): Promise<Response> => {
   try {
     return await fetch(url, {
       method: 'POST',
@@ -92,7 +101,7 @@ export const send = async (url: string, headers: Record<string, string>, body: o
       signal: AbortSignal.timeout(answerMs),
     });
   } catch (error) {
-    throw receiverUnreachable(url, error);
+    throw receiverUnreachable(url, option, error);
   }
 };
 

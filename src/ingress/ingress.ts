@@ -8,6 +8,7 @@ import { openRoleBus } from '../bus/role-bus.ts';
 import { type StreamWatch, watchStreams } from '../bus/stream-watch.ts';
 import { checkBatches, findTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { pipelinesOf } from '../config/instance-streams.ts';
+import { memoryWarning } from '../config/memory-need.ts';
 import type { Pipelines, StreamDefinition } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
@@ -31,6 +32,7 @@ import { untilDone } from '../runtime/until-done.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import { logLastingFault } from '../telemetry/lasting-fault.ts';
 import { createRoleLog, type Log } from '../telemetry/log.ts';
+import { memoryLimitBytes } from '../telemetry/memory-limit.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createIngressFigures } from '../telemetry/pulse-figures.ts';
 import { createFailureLimit } from './failures.ts';
@@ -350,6 +352,8 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     settings.ingress.trustedProxies,
   );
   const log = createRoleLog('ingress', settings.logLevel);
+  const small = memoryWarning(settings, pipelines, memoryLimitBytes());
+  if (small !== undefined) log.warn({ error: small }, 'little memory for the limits of this process');
   await runRole({ name: 'ingress', log }, (parts, stop) =>
     startIngress({ settings, pipelines, trustedProxies, log }, parts, stop),
   );

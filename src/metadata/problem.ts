@@ -79,7 +79,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     status: 403,
     title: 'The connection is not encrypted',
     remedy:
-      'Set TIDEMARK_METADATA_TLS_CERT_FILE and TIDEMARK_METADATA_TLS_KEY_FILE, or name the proxy that ends TLS in TIDEMARK_METADATA_TRUSTED_PROXIES.',
+      'Set TIDEMARK_METADATA_TLS_CERT_FILE and TIDEMARK_METADATA_TLS_KEY_FILE, or name the proxy that ends TLS in TIDEMARK_METADATA_TRUSTED_PROXIES. For a port of a container that is published on 127.0.0.1 alone, set TIDEMARK_CONSOLE_LOCAL_PEERS=gateway (docs/console.md).',
   },
   cross_site: {
     status: 403,

@@ -50,6 +50,13 @@ export const tlsTroubleOf = (error: unknown): TlsTrouble | undefined => {
   return cutCodes.has(code) ? 'cut' : undefined;
 };
 
+const unfoundCodes: ReadonlySet<string> = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
+]);
+
+/** Whether there is no server at the address of a connection, or no such host. */
+export const isUnfound = (error: unknown): boolean => unfoundCodes.has(codeOf(firstCause(error)));
+
 /** The text of the first cause of an error; its code where it has no text, as of several addresses that all refused. */
 export const firstCauseText = (error: unknown): string => {
   const cause = firstCause(error);

@@ -30,12 +30,30 @@ export type TlsFiles = Certificate & {
 /** Polling beats watching: it sees renamed links, as of mounted secrets, and files on a network. */
 const lookEveryMs = 1000;
 
+/** Files of secrets are often for root alone, and roles in containers have another user. */
+const unreadable = (path: string, error: unknown): unknown => {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EACCES')) return error;
+  const user = process.geteuid?.();
+  return new Error(`${path} cannot be read by this process, whose user has the id ${user} (EACCES)`, {
+    cause: error,
+  });
+};
+
+/** Throws an Error that names file and user where the user may not read the file. */
+const readOne = (path: string): Buffer => {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+};
+
 /** Bytes of the files, to detect a change. */
 const read = ({ certFile, keyFile, clientCaFile }: TlsPaths): SecureContextOptions => ({
-  cert: readFileSync(certFile),
-  key: readFileSync(keyFile),
+  cert: readOne(certFile),
+  key: readOne(keyFile),
   minVersion: 'TLSv1.2',
-  ...(clientCaFile === undefined ? {} : { ca: readFileSync(clientCaFile) }),
+  ...(clientCaFile === undefined ? {} : { ca: readOne(clientCaFile) }),
 });
 
 const textOf = ({ cert, key, ca }: SecureContextOptions): string => [cert, key, ca].map(String).join('\n');
@@ -106,7 +124,7 @@ const readFirst = (paths: TlsPaths): { context: SecureContextOptions; served: Se
     throw settingFault(
       ['CERT', 'KEY', 'CLIENT_CA'].map((name) => `${paths.settings}_${name}_FILE`).join(', '),
       errorText(error),
-      'Use PEM files: a certificate chain, its key, and authorities where clients need certificates',
+      'Use PEM files that this user may read: a certificate chain, its key, and authorities where clients need certificates',
     );
   }
 };

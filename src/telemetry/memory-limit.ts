@@ -6,10 +6,11 @@ export const memorySharersName = 'INGRESS_MEMORY_SHARERS';
 /** What a process finds, bytes; a container without a limit has 0, or more than the machine. */
 type Found = { readonly machine: number; readonly container: number; readonly env: NodeJS.ProcessEnv };
 
-const foundHere = (): Found => ({
+/** What this process finds; `sharers` in place of the number in its environment. */
+export const foundHere = (sharers?: number): Found => ({
   machine: totalmem(),
   container: process.constrainedMemory(),
-  env: process.env,
+  env: sharers === undefined ? process.env : { [memorySharersName]: String(sharers) },
 });
 
 /**

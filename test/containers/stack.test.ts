@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { createVisitor } from '../support/console/visitor.ts';
 import {
   type Checkout,
   type ComposeStack,
@@ -249,6 +250,21 @@ describe('the compose stack', () => {
       expect(/^Uid:\s+(\d+)/m.exec(status)?.[1], name).not.toBe('0');
       expect(/^CapEff:\s+(\S+)/m.exec(status)?.[1], name).toBe('0000000000000000');
     }
+  });
+
+  it('logs in to the console on this machine, by the link that it prints', async () => {
+    const { url } = z
+      .object({ url: z.string() })
+      .parse(JSON.parse(await stack.tidemark('console', '--json')));
+    const code = new URL(url).hash.slice(1);
+    const visitor = createVisitor(`http://127.0.0.1:${ports.admin}`);
+    expect(await visitor.logIn({ code })).toMatchObject({ status: 200 });
+    expect(await visitor.ask('GET', '/console/session')).toMatchObject({ status: 200 });
+    const elsewhere = { host: 'tidemark.example' };
+    expect(await visitor.ask('POST', '/console/session', { code }, elsewhere)).toMatchObject({
+      status: 403,
+      body: { code: 'transport_open' },
+    });
   });
 
   it('passes its doctor from inside', async () => {

@@ -207,7 +207,11 @@ describe('a log-in to the console', () => {
     const seen = await createVisitor(metadata.url).ask('POST', '/console/session', ask, headers);
     expect(seen).toMatchObject({
       status: 403,
-      body: { code: 'transport_open', remedy: expect.stringContaining('TIDEMARK_METADATA_TLS_CERT_FILE') },
+      body: {
+        code: 'transport_open',
+        detail: expect.stringMatching(/; this request is from 127\.0\.0\.1$/),
+        remedy: expect.stringContaining('TIDEMARK_METADATA_TLS_CERT_FILE'),
+      },
     });
   });
 

@@ -145,7 +145,10 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
   };
   return inOrder([
     ['point: records', found],
-    ['point: acknowledged', () => sendUntilTaken(timeoutMs, () => send(`${pushUrl}/v2/push/`, {}, body()))],
+    [
+      'point: acknowledged',
+      () => sendUntilTaken(timeoutMs, () => send(`${pushUrl}/v2/push/`, '--push-url', {}, body())),
+    ],
     // A table without the column yet refuses the question.
     [
       'point: in QuestDB',
@@ -278,7 +281,9 @@ const tryItem = async (
     [
       `${name}: acknowledged`,
       () =>
-        sendUntilTaken(timeoutMs, () => send(`${otlpUrl}${path}`, tokenHeaders(application().token), body)),
+        sendUntilTaken(timeoutMs, () =>
+          send(`${otlpUrl}${path}`, '--otlp-url', tokenHeaders(application().token), body),
+        ),
     ],
     ...viaGrpc,
     [

@@ -49,7 +49,7 @@ export const exportOverGrpc = (url: string, token: string, span: TrialSpan): Pro
   new Promise((resolve, reject) => {
     const unreachable = (error?: unknown): void => {
       session.destroy();
-      reject(receiverUnreachable(url, error));
+      reject(receiverUnreachable(url, '--grpc-url', error));
     };
     const session = connect(url);
     session.once('error', unreachable);

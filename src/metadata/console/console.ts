@@ -52,14 +52,14 @@ const createApp = (
 };
 
 export const createConsole = (deps: ConsoleDeps): Console => {
-  const { sessions, trustedProxies } = deps;
+  const { sessions, peers } = deps;
   return {
     app: createApp(deps, createLogIn(deps)),
     makeCode: sessions.makeCode,
     countLink: createTokenLimit('made links'),
     identify: async (context) => {
       if (context.env.incoming === undefined) return undefined;
-      const { cookie } = visitOf(context, trustedProxies);
+      const { cookie } = visitOf(context, peers);
       const session = cookie === undefined ? undefined : await sessions.find(cookie);
       if (cookie === undefined || session === undefined) return undefined;
       return {

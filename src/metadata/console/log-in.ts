@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { z } from 'zod';
-import type { TrustedProxies } from '../../http/client-address.ts';
 import { keepConnection } from '../../http/room.ts';
 import { Fault } from '../../model/fault.ts';
 import type { ApiEnv } from '../api/env.ts';
@@ -14,7 +13,7 @@ import type { AdminTokens } from '../tokens/admin-tokens.ts';
 import { type Attempt, createAttempts, createTokenLimit } from './attempts.ts';
 import { protection } from './files.ts';
 import type { Session, Sessions } from './sessions.ts';
-import { cookieText, requireSameOrigin, type Visitor, visitorOf } from './transport.ts';
+import { cookieText, type Peers, requireSameOrigin, type Visitor, visitorOf } from './transport.ts';
 
 /** Addresses that the console links to; null where none is set. */
 export type ConsoleLinks = Readonly<Record<'grafana' | 'questdb' | 'clickhouse', string | null>>;
@@ -23,7 +22,7 @@ export type LogInDeps = {
   readonly sessions: Sessions;
   readonly adminTokens: Pick<AdminTokens, 'authorize'>;
   readonly audit: Pick<Audit, 'run'>;
-  readonly trustedProxies: TrustedProxies;
+  readonly peers: Peers;
   readonly links: ConsoleLinks;
 };
 
@@ -102,18 +101,19 @@ const createProofs = ({ sessions, adminTokens, audit }: LogInDeps) => {
 };
 
 /** Throws a permanent Fault `transport_open` where a cookie would travel in plain text. */
-const requireTransport = ({ transport }: Visitor): void => {
+const requireTransport = ({ transport, address }: Visitor): void => {
   if (transport !== 'open') return;
-  throw refused('transport_open', 'the console logs in over TLS, or on the machine itself');
+  const why = `the console logs in over TLS, or on the machine itself; this request is from ${address}`;
+  throw refused('transport_open', why);
 };
 
 /** The visitor of a request, and its cookie if that counts on its transport. Permanent Fault `cross_site`. */
 export const visitOf = (
   context: Context<ApiEnv>,
-  proxies: TrustedProxies,
+  peers: Peers,
 ): { visitor: Visitor; cookie: string | undefined } => {
   const request = requestOf(context);
-  const visitor = visitorOf(request, proxies);
+  const visitor = visitorOf(request, peers);
   const cookie = visitor.transport === 'open' ? undefined : getCookie(context, visitor.cookieName);
   if (cookie !== undefined) requireSameOrigin(request, visitor);
   return { visitor, cookie };
@@ -164,13 +164,13 @@ const createLogOut =
 type Current = { readonly visitor: Visitor; readonly cookie: string; readonly session: Session };
 
 export const createLogIn = (deps: LogInDeps): LogIn => {
-  const { sessions, audit, trustedProxies } = deps;
+  const { sessions, audit, peers } = deps;
   const shown = shownWith(deps.links);
   const ownerOf = createProofs(deps);
   const countLogIn = createTokenLimit('logged in');
   /** The session of the request. Permanent Fault `unauthorized` without one. */
   const current = async (context: Context<ApiEnv>): Promise<Current> => {
-    const { visitor, cookie } = visitOf(context, trustedProxies);
+    const { visitor, cookie } = visitOf(context, peers);
     const session = cookie === undefined ? undefined : await sessions.find(cookie);
     if (cookie === undefined || session === undefined) throw noSession();
     keepConnection(requestOf(context));
@@ -179,7 +179,7 @@ export const createLogIn = (deps: LogInDeps): LogIn => {
   return {
     show: async (context) => answer(shown((await current(context)).session)),
     logIn: async (context) => {
-      const { visitor, cookie: former } = visitOf(context, trustedProxies);
+      const { visitor, cookie: former } = visitOf(context, peers);
       requireTransport(visitor);
       // Without a cookie, too: another origin must not log a browser in either.
       requireSameOrigin(requestOf(context), visitor);

@@ -1,5 +1,6 @@
 import type { Bus } from '../../bus/connection.ts';
 import type { Settings } from '../../config/settings.ts';
+import { localPeersOf } from '../../runtime/local-peers.ts';
 import { trustedProxiesOf } from '../../runtime/trusted-proxies.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AdminTokens } from '../tokens/admin-tokens.ts';
@@ -17,17 +18,20 @@ export const openConsole = (
   }: { readonly bus: Bus; readonly adminTokens: AdminTokens; readonly audit: Audit },
 ): Console | undefined => {
   if (!settings.hasConsole) return undefined;
-  const proxies = settings.metadata.trustedProxies;
+  const { metadata, consoleLocalPeers, links } = settings;
   return createConsole({
     sessions: createSessions(openSessionStore(bus), adminTokens),
     adminTokens,
     audit,
     files: readConsoleFiles(settings.consoleFolder),
-    trustedProxies: trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', proxies),
+    peers: {
+      proxies: trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies),
+      local: localPeersOf(consoleLocalPeers ?? ''),
+    },
     links: {
-      grafana: settings.links.grafana ?? null,
-      questdb: settings.links.questdb ?? null,
-      clickhouse: settings.links.clickhouse ?? null,
+      grafana: links.grafana ?? null,
+      questdb: links.questdb ?? null,
+      clickhouse: links.clickhouse ?? null,
     },
   });
 };

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { clientAddress, isTrusted, type TrustedProxies } from '../../http/client-address.ts';
 import { Fault } from '../../model/fault.ts';
+import type { LocalPeers } from '../../runtime/local-peers.ts';
 
 /**
  * How a request travelled: `encrypted` by TLS here, or up to a trusted proxy that says so; `local`: in plain text, and never
@@ -16,6 +17,13 @@ export type Visitor = {
   readonly address: string;
   /** The one cookie that counts on this transport. */
   readonly cookieName: string;
+};
+
+/** Peers whose word or place counts, by their addresses. */
+export type Peers = {
+  readonly proxies: TrustedProxies;
+  /** They count as this machine, as loopback does. */
+  readonly local: LocalPeers;
 };
 
 const encryptedCookie = '__Host-tidemark';
@@ -46,21 +54,22 @@ const forwardedProtocol = (request: IncomingMessage): string =>
     ?.trim()
     .toLowerCase() ?? '';
 
-const transportOf = (request: IncomingMessage, proxies: TrustedProxies): Transport => {
+const transportOf = (request: IncomingMessage, { proxies, local }: Peers): Transport => {
   const { socket, headers } = request;
   if (socket instanceof TLSSocket) return 'encrypted';
   const peer = socket.remoteAddress ?? '';
   if (isTrusted(proxies, peer)) return forwardedProtocol(request) === 'https' ? 'encrypted' : 'open';
-  const isLocal =
-    isLoopbackAddress(peer) && isLoopbackHost(headers.host ?? '') && isLocalOrigin(headers.origin);
+  const isHere = isLoopbackAddress(peer) || isTrusted(local, peer);
+  // The host of a local peer, too: a browser of another machine names this one otherwise.
+  const isLocal = isHere && isLoopbackHost(headers.host ?? '') && isLocalOrigin(headers.origin);
   return isLocal ? 'local' : 'open';
 };
 
 /** Cookies have no port: without TLS, the name tells the consoles of one machine from each other. */
-export const visitorOf = (request: IncomingMessage, proxies: TrustedProxies): Visitor => {
-  const transport = transportOf(request, proxies);
+export const visitorOf = (request: IncomingMessage, peers: Peers): Visitor => {
+  const transport = transportOf(request, peers);
   const cookieName = transport === 'encrypted' ? encryptedCookie : `tidemark-${request.socket.localPort}`;
-  return { transport, address: clientAddress(request, proxies), cookieName };
+  return { transport, address: clientAddress(request, peers.proxies), cookieName };
 };
 
 /** The value of a Set-Cookie field; without a value it removes the cookie. */

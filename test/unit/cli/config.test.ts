@@ -143,6 +143,16 @@ describe('tidemark config check', () => {
     );
   });
 
+  it('warns of limits that need more memory than there is', async () => {
+    const { stdout, stderr } = await tidemark(['check'], {
+      TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX: '8388607GiB',
+    });
+    expect(stdout).toMatch(/^settings and pipelines are valid/);
+    expect(stderr).toMatch(
+      /^warning: an ingress process may need \d+ MiB of memory, .* it is killed\. [^\n]*\n$/,
+    );
+  });
+
   it('names what has no effect in pipeline files of earlier versions, and lets them pass', async () => {
     const folder = join(await tempFolder(), 'pipelines');
     await cp(join(import.meta.dirname, '../../../pipelines'), folder, { recursive: true });
@@ -199,6 +209,7 @@ describe('tidemark config check', () => {
       { TIDEMARK_METADATA_TRUSTED_PROXIES: 'proxy.example.com' },
       'TIDEMARK_METADATA_TRUSTED_PROXIES',
     ],
+    ['a network of local peers', { TIDEMARK_CONSOLE_LOCAL_PEERS: '172.18.0.0/16' }, '172.18.0.0/16'],
     ['headers of tracing', { TIDEMARK_TRACING_HEADERS: 'broken' }, 'TIDEMARK_TRACING_HEADERS'],
     [
       'operations ports beyond the last port',

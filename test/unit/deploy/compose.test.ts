@@ -71,6 +71,8 @@ describe('the compose stack', () => {
     const exposed = dockerfileStages()
       .at(-1)
       ?.instructions.find(({ keyword }) => keyword === 'EXPOSE')?.rest;
+    // Sessions of the console are in plain text at such a port: its gateway counts as this machine only while it is on loopback.
+    expect(filledEnvironment('metadata')['TIDEMARK_CONSOLE_LOCAL_PEERS']).toBe('gateway');
     const { ingress, transfer, metadata } = settings;
     expect(exposed?.split(' ').map(Number)).toEqual([
       ingress.pushPort,

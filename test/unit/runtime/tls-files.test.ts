@@ -1,12 +1,15 @@
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { z } from 'zod';
 import { openTlsFiles, type TlsFiles, type TlsPaths } from '../../../src/runtime/tls-files.ts';
 import { metersIn } from '../../../src/telemetry/meters.ts';
 import { tlsMetrics } from '../../../src/telemetry/shared-metrics.ts';
+import { root } from '../../support/docs-code.ts';
 import {
   type Certificate,
   crossSign,
@@ -315,6 +318,24 @@ describe('a certificate chain', () => {
 });
 
 // The code alone says nothing of what a client sent, as a header of a proxy.
+// "EACCES … Use PEM files" led to the form of the key: in a container nobody looks for its user.
+it('files that the user may not read are refused by the file and the user', () => {
+  chmodSync(folder, 0o755);
+  chmodSync(paths.keyFile, 0);
+  // As root every file can be read: the process takes another user once its modules are loaded.
+  const program = `
+    import { requireTlsFiles } from ${JSON.stringify(join(root, 'src/runtime/tls-files.ts'))};
+    if (process.geteuid() === 0) process.seteuid(65532);
+    try { requireTlsFiles(${JSON.stringify(paths)}, () => {}); }
+    catch (error) { console.log(JSON.stringify([process.geteuid(), error.message])); }`;
+  const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', program]);
+  const [user, message] = z.tuple([z.number(), z.string()]).parse(JSON.parse(String(printed)));
+  expect(message).toContain(
+    `${paths.keyFile} cannot be read by this process, whose user has the id ${user} (EACCES)`,
+  );
+  expect(message).toContain('files that this user may read');
+});
+
 it('a handshake that is no TLS is named so', () => {
   const { files, lines } = opened();
   files.onFailedHandshake?.('127.0.0.1', 'ERR_SSL_WRONG_VERSION_NUMBER');

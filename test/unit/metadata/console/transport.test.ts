@@ -4,10 +4,12 @@ import { TLSSocket } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { parseTrustedProxies } from '../../../../src/http/client-address.ts';
 import { cookieText, requireSameOrigin, visitorOf } from '../../../../src/metadata/console/transport.ts';
+import { localPeersOf } from '../../../../src/runtime/local-peers.ts';
 
 const parsed = parseTrustedProxies('10.0.0.0/8');
 if (!('proxies' in parsed)) throw new Error('the proxies do not parse');
 const { proxies } = parsed;
+const peers = { proxies, local: localPeersOf('172.18.0.1') };
 
 type Given = { peer?: string; tls?: boolean; headers?: Record<string, string>; method?: string };
 
@@ -21,7 +23,7 @@ const requestOf = ({ peer = '127.0.0.1', tls = false, headers = {}, method = 'GE
   return request;
 };
 
-const visitorFor = (given: Given) => visitorOf(requestOf(given), proxies);
+const visitorFor = (given: Given) => visitorOf(requestOf(given), peers);
 
 describe('the transport of a visitor', () => {
   it.each<[string, Given, string]>([
@@ -43,6 +45,20 @@ describe('the transport of a visitor', () => {
     ['such a proxy, to a page in plain text', { headers: { origin: 'http://tidemark.example' } }, 'open'],
     ['such a proxy, to a page without an origin', { headers: { origin: 'null' } }, 'open'],
     ['a tunnel to this machine', { headers: { origin: 'http://localhost:8080' } }, 'local'],
+    ['a published port of a container, from its gateway', { peer: '172.18.0.1' }, 'local'],
+    ['the same on a socket of IPv6', { peer: '::ffff:172.18.0.1' }, 'local'],
+    // A port that is published on every address comes from there too, with the name that a browser elsewhere was given.
+    [
+      'such a port from another machine',
+      { peer: '172.18.0.1', headers: { host: '203.0.113.5:10300', origin: 'http://203.0.113.5:10300' } },
+      'open',
+    ],
+    [
+      'such a port behind a proxy with TLS that is not a trusted one',
+      { peer: '172.18.0.1', headers: { origin: 'https://tidemark.example' } },
+      'open',
+    ],
+    ['another container of the same bridge', { peer: '172.18.0.9' }, 'open'],
     ['a name that begins like this machine', { headers: { host: '127.0.0.1.example' } }, 'open'],
     [
       'a trusted proxy over https',
@@ -84,7 +100,7 @@ describe('a request with the cookie', () => {
   const isTaken = (given: Given): boolean => {
     const request = requestOf(given);
     try {
-      requireSameOrigin(request, visitorOf(request, proxies));
+      requireSameOrigin(request, visitorOf(request, peers));
       return true;
     } catch {
       return false;
