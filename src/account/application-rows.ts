@@ -18,20 +18,27 @@ const timeoutMs = 120_000;
 /** Beside the inserts, which come first. */
 const settings = { max_threads: 2 };
 
-/** The rows of all tables of a signal that meet a condition: who owns them, their uid and their time. */
-const rowsOf = (pipeline: ApplicationPipeline, conditions: (time: string) => readonly string[]): string =>
+/** How long a reading of rows may take, and what it may take. */
+export const readingOfRows = { timeoutMs, settings };
+
+/** The rows of all tables of a signal that meet a condition: who owns them, their uid, their time and their arrival. */
+export const rowsOf = (
+  pipeline: ApplicationPipeline,
+  conditions: (time: string) => readonly string[],
+): string =>
   itemTablesOf(pipeline)
     .map(({ name, time }) => {
       const where = conditions(time).map((each) => `(${each})`);
       const filter = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`;
-      return `SELECT AppId, uid, ${time} AS time FROM ${database}.${name}${filter}`;
+      return `SELECT AppId, uid, ${time} AS time, ArrivedAt FROM ${database}.${name}${filter}`;
     })
     .join(' UNION ALL ');
 
 /** The event day in UTC, regardless of the server's zone. */
 const dayOf = `intDiv(toUnixTimestamp64Nano(time), ${nanosOfDay})`;
 
-const ofDays = (time: string, days: readonly number[]): string =>
+/** Rows of these event days. */
+export const ofDays = (time: string, days: readonly number[]): string =>
   days
     .map((day) => {
       const [from, until] = [BigInt(day) * nanosOfDay, BigInt(day + 1) * nanosOfDay];

@@ -1,4 +1,5 @@
 import { type Difference, isOfStore } from './difference.ts';
+import { isLoss, type KnownLoss, ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import { isOfLetters } from './lost-letters.ts';
 import { isOfEnds } from './stream-ends.ts';
@@ -82,4 +83,23 @@ export const newlyLostIn = (
       Math.max(0, Math.min(messages, now.get(minute) ?? 0) - (before.get(minute) ?? 0)),
     ]),
   );
+};
+
+/** What is stored of the losses of a stream, by owner and minute. */
+export const knownLosses = (
+  stream: string,
+  stored: Iterable<Difference>,
+): ((loss: Difference) => KnownLoss) => {
+  const keyOf = (each: Difference): string => `${ownerText(each)} ${each.minute}`;
+  const known = new Map<string, KnownLoss>();
+  for (const each of stored) {
+    const isUnrecorded = each.kind === 'unrecorded' && !isOfStore(each);
+    if (each.stream !== stream || !(isUnrecorded || isLoss(each))) continue;
+    const { unrecorded, isLost } = known.get(keyOf(each)) ?? { unrecorded: 0, isLost: false };
+    known.set(keyOf(each), {
+      unrecorded: unrecorded + (isUnrecorded ? each.items - (each.placedItems ?? 0) : 0),
+      isLost: isLost || isLoss(each),
+    });
+  }
+  return (loss) => known.get(keyOf(loss)) ?? { unrecorded: 0, isLost: false };
 };

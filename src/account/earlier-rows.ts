@@ -14,6 +14,8 @@ export type EarlierRows = {
   read(rows: RowsByOwner): Map<string, number>;
   /** How many of the rows of an owner that were read last were named before this minute (Unix seconds). */
   before(owner: Owner, minute: number): number;
+  /** The event days of the rows of an owner that were read last. */
+  days(owner: Owner): readonly number[];
 };
 
 export type RowsByOwner = ReadonlyMap<string, ReadonlyMap<number, number>>;
@@ -62,6 +64,7 @@ export const createEarlierRows = (now: () => number): EarlierRows => {
       }
       return sums;
     },
+    days: (owner) => [...(readLast.get(ownerText(owner))?.keys() ?? [])],
     before: (owner, minute) => {
       let rows = 0;
       for (const [day, figures] of owners.get(ownerText(owner)) ?? []) {

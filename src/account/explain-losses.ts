@@ -1,4 +1,13 @@
+import type { RowsArrived } from './arrived-rows.ts';
 import type { Difference, Owner } from './difference.ts';
+
+/** What an earlier look has found of a loss. */
+export type KnownLoss = {
+  /** Items of its owner and minute that are unrecorded. */
+  readonly unrecorded: number;
+  /** It was called a loss. */
+  readonly isLost: boolean;
+};
 
 /** What else is known of the items that seem lost. */
 export type LossEvidence = {
@@ -8,6 +17,9 @@ export type LossEvidence = {
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
   /** How many of these rows were there before the minute: they are of no message of it. */
   readonly rowsBefore: (owner: Owner, minute: number) => number;
+  /** How many of these rows can be of each loss by their time of arrival. */
+  readonly rowsArrived: (losses: readonly Difference[]) => Promise<RowsArrived>;
+  readonly known: (loss: Difference) => KnownLoss;
   /** Messages whose record is gone although their place is there. */
   readonly withoutRecord: readonly Difference[];
 };
@@ -43,41 +55,83 @@ export const mergeEqual = (differences: readonly Difference[]): Difference[] => 
   return [...merged.values()];
 };
 
+/** Of the messages of a loss, those of which these items are. Without a message they would be a difference with a store. */
+const settledMessages = (each: Difference, items: number): number => {
+  if (items === 0) return 0;
+  const messages = Math.max(1, Math.round((each.messages * items) / each.items));
+  // What is left is of one message at least, where there are several.
+  return items < each.items && each.messages > 1 ? Math.min(messages, each.messages - 1) : messages;
+};
+
+/** A loss, and what explains it. */
+type Loss = { readonly each: Difference; readonly ofRecords: number; ofStore: number };
+
+const minuteOf = (each: Difference): string => `${ownerText(each)} ${each.minute}`;
+
+/**
+ * Gives each row of the stores to one loss. What an earlier look has called unrecorded stays so, as far as there are rows, and what it has
+ * called lost stays so, as far as other losses need them: rows cannot be of a message that was missed before they came. Else the earliest
+ * losses have them, since rows are there after their arrival.
+ */
+const shareRows = async (
+  losses: readonly Loss[],
+  { unrecordedRows, rowsBefore, rowsArrived, known, withoutRecord }: LossEvidence,
+): Promise<void> => {
+  const open = losses.filter(({ each, ofRecords }) => each.items > ofRecords);
+  const asked = new Map(open.map(({ each }) => [ownerText(each), each]));
+  const left = new Map(await unrecordedRows([...asked.values()]));
+  // Rows of a message whose record alone is gone are no other one's.
+  for (const each of withoutRecord)
+    left.set(ownerText(each), Math.max(0, (left.get(ownerText(each)) ?? 0) - each.items));
+  const inOrder = open
+    .filter(({ each }) => (left.get(ownerText(each)) ?? 0) > 0)
+    .toSorted((a, b) => a.each.minute - b.each.minute);
+  if (inOrder.length === 0) return;
+  const arrived = await rowsArrived(inOrder.map(({ each }) => each));
+  const ofMinute = new Map(inOrder.map(({ each }) => [minuteOf(each), arrived(each, each.minute)]));
+  const share = (limitOf: (loss: Loss) => number): void => {
+    for (const loss of inOrder) {
+      const { each, ofRecords, ofStore } = loss;
+      const rows = (left.get(ownerText(each)) ?? 0) - rowsBefore(each, each.minute);
+      const here = ofMinute.get(minuteOf(each)) ?? 0;
+      const taken = Math.max(0, Math.min(each.items - ofRecords - ofStore, limitOf(loss), rows, here));
+      loss.ofStore += taken;
+      left.set(ownerText(each), (left.get(ownerText(each)) ?? 0) - taken);
+      ofMinute.set(minuteOf(each), here - taken);
+    }
+  };
+  share(({ each, ofRecords }) => known(each).unrecorded - ofRecords);
+  share(({ each }) => (known(each).isLost ? 0 : each.items));
+  share(({ each }) => each.items);
+};
+
 /**
  * Items whose record is there, or whose rows the store has without a record, were not lost: only lines of the settlers' book are gone.
  * They are unrecorded. One loss stands in one difference.
  */
 export const explainLosses = async (
   found: readonly Difference[],
-  { recorded, unrecordedRows, rowsBefore, withoutRecord }: LossEvidence,
+  evidence: LossEvidence,
 ): Promise<ExplainedLosses> => {
   const byStore = new Map<string, number>();
   const byMinute = new Map<number, Map<string, number>>();
-  const differences: Difference[] = [];
+  const differences = found.filter((each) => !isLoss(each) || each.items === 0);
   const addToStore = (owner: string, minute: number, items: number): void => {
     byStore.set(owner, items + (byStore.get(owner) ?? 0));
     const owners = byMinute.get(minute) ?? new Map<string, number>();
     byMinute.set(minute, owners.set(owner, items + (owners.get(owner) ?? 0)));
   };
-  const asked = new Map<string, Owner>();
-  for (const each of found)
-    if (isLoss(each) && each.items > recorded(each, each.minute)) asked.set(ownerText(each), each);
-  const rowsLeft = new Map(await unrecordedRows([...asked.values()]));
-  for (const each of found) {
-    if (!isLoss(each) || each.items === 0) {
-      differences.push(each);
-      continue;
-    }
-    const owner = ownerText(each);
-    const ofRecords = Math.min(each.items, recorded(each, each.minute));
-    const left = each.items - ofRecords;
-    const rows = rowsLeft.get(owner) ?? 0;
-    const ofStore = left === 0 ? 0 : Math.min(left, Math.max(0, rows - rowsBefore(each, each.minute)));
-    rowsLeft.set(owner, rows - ofStore);
-    if (ofStore > 0) addToStore(owner, each.minute, ofStore);
+  const losses = found
+    .filter((each) => isLoss(each) && each.items > 0)
+    .map((each): Loss => {
+      const ofRecords = Math.min(each.items, evidence.recorded(each, each.minute));
+      return { each, ofRecords, ofStore: 0 };
+    });
+  await shareRows(losses, evidence);
+  for (const { each, ofRecords, ofStore } of losses) {
+    if (ofStore > 0) addToStore(ownerText(each), each.minute, ofStore);
     const items = ofRecords + ofStore;
-    // Without a message it would be a difference with a store.
-    const messages = items === 0 ? 0 : Math.max(1, Math.round((each.messages * items) / each.items));
+    const messages = settledMessages(each, items);
     if (items > 0) differences.push({ ...each, kind: 'unrecorded', items, messages });
     if (items < each.items)
       differences.push({
@@ -87,7 +141,7 @@ export const explainLosses = async (
       });
   }
   // Their rows, as far as they were stored, are rows without a record: the stores' own comparison does not name them again.
-  for (const each of withoutRecord) {
+  for (const each of evidence.withoutRecord) {
     addToStore(ownerText(each), each.minute, each.items);
     differences.push({ ...each, placedItems: each.items });
   }

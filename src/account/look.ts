@@ -6,6 +6,7 @@ import type { Orphan } from '../dead-letters/orphans.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Log } from '../telemetry/log.ts';
+import { readArrivedRows } from './arrived-rows.ts';
 import { countSequences, lastSettled, readBooks, readDoubtful, withoutLine } from './books.ts';
 import {
   compareBooks,
@@ -15,7 +16,7 @@ import {
   type Published,
   type Queue,
 } from './compare.ts';
-import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
+import { comparedIn, knownLosses, newlyLostIn, readStoredGaps } from './compared-differences.ts';
 import { type Owner, streamOfStore } from './difference.ts';
 import { createDueMinutes, firstSeconds, windowSeconds } from './due-minutes.ts';
 import { createEarlierRows } from './earlier-rows.ts';
@@ -277,6 +278,8 @@ class Looks {
     const explained = await explainLosses(differences, {
       recorded: await readItemsBeyond(clickhouse, stream, differences),
       ...this.rowsOfStores(),
+      rowsArrived: (losses) => readArrivedRows(clickhouse, losses, this.earlierRows.days),
+      known: knownLosses(stream, found.all),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
     for (const minute of minutes) this.byStore.delete(minuteKey(stream, minute));

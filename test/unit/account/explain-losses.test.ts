@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Difference, isOfStore, type Owner } from '../../../src/account/difference.ts';
-import { explainLosses, ownerText } from '../../../src/account/explain-losses.ts';
+import { explainLosses, type LossEvidence, ownerText } from '../../../src/account/explain-losses.ts';
 import { randomOf } from '../../support/otlp/plain/mutations.ts';
 
 const minute = 1_790_000_040;
@@ -19,13 +19,21 @@ const rowsOf =
 
 const none = (): number => 0;
 
+/** Of points: their time of arrival is not known. */
+const anyArrival = async () => (): number => Number.POSITIVE_INFINITY;
+
+/** Nothing was found before, and nothing says when rows arrived. */
+const nothing: LossEvidence = {
+  recorded: none,
+  unrecordedRows: rowsOf(none),
+  rowsBefore: none,
+  rowsArrived: anyArrival,
+  known: () => ({ unrecorded: 0, isLost: false }),
+  withoutRecord: [],
+};
+
 const explain = (found: readonly Difference[], records: number, rows: number) =>
-  explainLosses(found, {
-    recorded: () => records,
-    unrecordedRows: rowsOf(() => rows),
-    rowsBefore: none,
-    withoutRecord: [],
-  });
+  explainLosses(found, { ...nothing, recorded: () => records, unrecordedRows: rowsOf(() => rows) });
 
 const textOf = ({ kind, minute: at, items, messages }: Difference): unknown[] => [
   ...[kind, (at - minute) / 60, items, messages],
@@ -56,6 +64,12 @@ describe('items that seem lost', () => {
       ['lost_in_the_stream', 0, 600, 0],
     ]);
     expect(differences.some(isOfStore)).toBe(false);
+    // What is left of several messages may be one that is lost.
+    const most = await explain([difference({ items: 1_000, messages: 3 })], 0, 900);
+    expect(most.differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 900, 2],
+      ['lost_in_the_stream', 0, 100, 1],
+    ]);
     const many = await explain([difference({ items: 1_000, messages: 3 })], 1, 0);
     expect(many.differences.map(textOf)).toEqual([
       ['unrecorded', 0, 1, 1],
@@ -83,7 +97,7 @@ describe('items that seem lost', () => {
   it('are lost where the rows without a record were there before they arrived', async () => {
     const [early, late] = [difference({ items: 8 }), difference({ items: 8, minute: minute + 60 })];
     const { differences, byStore } = await explainLosses([early, late], {
-      ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 15), withoutRecord: [] },
+      ...{ ...nothing, unrecordedRows: rowsOf(() => 15) },
       rowsBefore: (_owner, at) => (at > minute ? 12 : 0),
     });
     expect(differences.map(textOf)).toEqual([
@@ -106,9 +120,9 @@ describe('items that seem lost', () => {
     ]);
   });
 
-  it('and messages without a record are unrecorded, and the store does not name their rows again', async () => {
+  it('and messages without a record are unrecorded, their rows explain no loss, and the store does not name them again', async () => {
     const { differences, byMinute } = await explainLosses([difference()], {
-      ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 5), rowsBefore: none },
+      ...{ ...nothing, unrecordedRows: rowsOf(() => 13) },
       withoutRecord: [difference({ kind: 'unrecorded', items: 8, messages: 2 })],
     });
     expect(differences.map(textOf)).toEqual([
@@ -116,6 +130,91 @@ describe('items that seem lost', () => {
       ['lost_in_the_stream', 0, 15, 3],
     ]);
     expect(byMinute).toEqual(new Map([[minute, new Map([['metrics 1 0', 13]])]]));
+    const alone = await explainLosses([difference()], {
+      ...{ ...nothing, unrecordedRows: rowsOf(() => 8) },
+      withoutRecord: [difference({ kind: 'unrecorded', items: 8, messages: 2, minute: minute - 60 })],
+    });
+    expect(alone.differences.map(textOf)).toEqual([
+      ['lost_in_the_stream', 0, 20, 4],
+      ['unrecorded', -1, 8, 2],
+    ]);
+  });
+
+  it('have the rows that arrived in their minute, in any order', async () => {
+    const [early, late] = [difference({ items: 5 }), difference({ items: 5, minute: minute + 60 })];
+    const arrived =
+      (at: number): LossEvidence['rowsArrived'] =>
+      async () =>
+      (_owner, of) =>
+        of === at ? 5 : 0;
+    for (const found of [
+      [early, late],
+      [late, early],
+    ])
+      for (const at of [minute, minute + 60]) {
+        const evidence = { ...nothing, unrecordedRows: rowsOf(() => 5), rowsArrived: arrived(at) };
+        const { differences } = await explainLosses(found, evidence);
+        const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');
+        expect(unrecorded.map(textOf)).toEqual([['unrecorded', (at - minute) / 60, 5, 4]]);
+      }
+    // The one whose rows are there is compared later.
+    const alone = { ...nothing, unrecordedRows: rowsOf(() => 5), rowsArrived: arrived(minute) };
+    const { differences } = await explainLosses([late], alone);
+    expect(differences.map(textOf)).toEqual([['lost_in_the_stream', 1, 5, 4]]);
+  });
+
+  it('are the later ones where nothing says when the rows arrived, unless they were called lost or unrecorded before', async () => {
+    const found = [1, 0, 2].map((at) => difference({ items: 5, minute: minute + 60 * at }));
+    const unrecordedOf = async (known: LossEvidence['known']): Promise<unknown[]> => {
+      const { differences } = await explainLosses(found, {
+        ...{ ...nothing, unrecordedRows: rowsOf(() => 5), known },
+      });
+      return differences
+        .filter(({ kind }) => kind === 'unrecorded')
+        .map((each) => (each.minute - minute) / 60);
+    };
+    expect(await unrecordedOf(nothing.known)).toEqual([0]);
+    expect(await unrecordedOf((loss) => ({ unrecorded: 0, isLost: loss.minute === minute }))).toEqual([1]);
+    const isLast = (loss: Difference): boolean => loss.minute === minute + 120;
+    expect(await unrecordedOf((loss) => ({ unrecorded: isLast(loss) ? 5 : 0, isLost: false }))).toEqual([2]);
+    // A store that could not be read explains what was called lost meanwhile.
+    expect(await unrecordedOf(() => ({ unrecorded: 0, isLost: true }))).toEqual([0]);
+  });
+
+  it('are distinguished from those whose lines alone are gone, in random histories, whichever minutes a look compares', async () => {
+    for (let seed = 1; seed <= 2_000; seed++) {
+      const random = randomOf(seed);
+      const minutes = Array.from({ length: 1 + random(5) }, (_, index) => minute + 60 * index);
+      const settled = new Map(minutes.map((at) => [at, random(3) * random(20)]));
+      const lost = new Map(minutes.map((at) => [at, random(2) * (1 + random(20))]));
+      const foreign = random(2) * random(30);
+      const all = foreign + [...settled.values()].reduce((sum, items) => sum + items, 0);
+      let named = 0;
+      for (const compared of random(2) === 0 ? [minutes] : minutes.map((at) => [at]).toReversed()) {
+        const found = compared.map((at) =>
+          difference({
+            minute: at,
+            items: (settled.get(at) ?? 0) + (lost.get(at) ?? 0),
+            messages: 1 + random(4),
+          }),
+        );
+        const { differences, byStore } = await explainLosses(found, {
+          ...{ ...nothing, unrecordedRows: rowsOf(() => all - named) },
+          rowsArrived: async () => (_owner, at) => settled.get(at) ?? 0,
+          known: () => ({ unrecorded: random(30), isLost: random(2) === 0 }),
+        });
+        named += byStore.get('metrics 1 0') ?? 0;
+        for (const at of compared) {
+          const items = (kind: string): number =>
+            differences
+              .filter((each) => each.minute === at && each.kind === kind)
+              .reduce((sum, each) => sum + each.items, 0);
+          expect([items('unrecorded'), items('lost_in_the_stream')], `seed ${seed}`).toEqual([
+            ...[settled.get(at), lost.get(at)],
+          ]);
+        }
+      }
+    }
   });
 
   it('keep their sums of items, stand in one difference, and take no more than there is', async () => {
@@ -132,10 +231,9 @@ describe('items that seem lost', () => {
       const rows = [0, random(40), random(40)];
       const records = new Map(found.map((each) => [each.minute, random(2) * random(40)]));
       const { differences, byStore } = await explainLosses(found, {
+        ...nothing,
         recorded: (_owner, at) => records.get(at) ?? 0,
         unrecordedRows: rowsOf((dataId) => rows[dataId] ?? 0),
-        rowsBefore: none,
-        withoutRecord: [],
       });
       const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');
       expect(sum(differences), `seed ${seed}`).toBe(sum(found));
@@ -166,13 +264,11 @@ describe('items that seem lost', () => {
     const found = Array.from({ length: 24 }, (_, index) => difference({ dataId: 1 + (index % 12) }));
     const asked: number[][] = [];
     const { differences } = await explainLosses(found, {
-      recorded: () => 0,
+      ...nothing,
       unrecordedRows: async (owners) => {
         asked.push(owners.map(({ dataId }) => dataId));
         return rowsOf((dataId) => dataId)(owners);
       },
-      rowsBefore: none,
-      withoutRecord: [],
     });
     expect(asked).toEqual([Array.from({ length: 12 }, (_, index) => 1 + index)]);
     const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');

@@ -65,7 +65,7 @@ export const differenceWords: Readonly<Record<Kind, readonly [meaning: string, r
   missing_in_the_store: ['recorded rows are not in the store', 'restore the rows, or ask the senders again'],
   unrecorded: [
     'items were settled, or rows are there, whose line or record is gone',
-    'nothing to send again; redrive the dead letters of a table that was resumed, else find out who changed LEDGER or the tables',
+    'nothing to send again, unless another program writes rows of this owner; redrive the dead letters of a table that was resumed, else find out who changed LEDGER or the tables',
   ],
   not_counted: ['a receiver ended without its last line, as by a kill', 'nothing to do'],
   orphan: ['dead letters that no record counts', 'tidemark dlq purge'],
