@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -89,6 +89,12 @@ const told = async (step: () => Promise<void>): Promise<void> => {
     throw error;
   }
 };
+
+/** Ends with 0 where NATS admits the user `new`. */
+const newUser = `import('@nats-io/transport-node').then(async ({ connect }) => {
+  const nc = await connect({ servers: 'nats:4222', user: 'new', pass: 'new-word', reconnect: false });
+  await nc.close();
+})`;
 
 const doctorLine = ['doctor', '--push-url', 'http://ingress:10205', '--otlp-url', 'http://ingress:4318'];
 
@@ -249,6 +255,30 @@ describe('the compose stack', () => {
       expect(/^Uid:\s+(\d+)/m.exec(status)?.[1], name).not.toBe('0');
       expect(/^CapEff:\s+(\S+)/m.exec(status)?.[1], name).toBe('0000000000000000');
     }
+  });
+
+  it('gives NATS the users of a new users.conf by a reload, as after `git pull`', async () => {
+    await told(async () => {
+      const path = join(present.folder, 'deploy/nats/users.conf');
+      const written = readFileSync(path, 'utf8');
+      const replace = async (text: string): Promise<void> => {
+        // As git does: another file under the same name.
+        writeFileSync(`${path}.new`, text);
+        renameSync(`${path}.new`, path);
+        await stack.compose('kill', '-s', 'HUP', 'nats');
+      };
+      const login = (): Promise<string> => stack.compose('exec', '-T', 'metadata', 'node', '-e', newUser);
+      await expect(login()).rejects.toThrow(/Authorization Violation/);
+      await replace(written.replace('users: [', 'users: [\n    { user: "new", password: "new-word" }'));
+      await waitFor('the new user is admitted', 20_000, login);
+      await replace(written);
+      await waitFor('the new user is gone', 20_000, async () =>
+        login().then(
+          () => false,
+          (error) => /Authorization Violation/.test(String(error)),
+        ),
+      );
+    });
   });
 
   it('passes its doctor from inside', async () => {

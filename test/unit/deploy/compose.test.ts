@@ -166,7 +166,7 @@ describe('the compose stack', () => {
 
   // A user without its rights in the file would have all of them.
   it('gives NATS the users of the roles with their rights', () => {
-    expect(service('nats').volumes).toContain('./nats/users.conf:/etc/nats/users.conf:ro');
+    expect(service('nats').volumes).toContain('./nats:/etc/nats:ro');
     const text = readFileSync(join(deployFolder, 'nats/nats.conf'), 'utf8');
     expect(text).toMatch(/^include "users\.conf"$/m);
     expect(text).not.toContain('authorization');
@@ -209,6 +209,14 @@ describe('the compose stack', () => {
     expect([QUESTDB_PG_USER, CLICKHOUSE_USER]).toEqual(['readonly', 'readonly']);
     const { QDB_PG_READONLY_USER } = service('questdb').environment;
     expect(QDB_PG_READONLY_USER).toBe(QUESTDB_PG_USER);
+  });
+
+  // A file that is mounted by itself stays the old one when git renames a new one into its place: a reload reads the old one again.
+  it('mounts folders, and files only beside those of an image, which a restart reads', () => {
+    const mounted = Object.values(services)
+      .flatMap(({ volumes: mounts }) => mounts.map((mount) => mount.split(':')[0] ?? ''))
+      .filter((source) => source.startsWith('.') && !statSync(join(deployFolder, source)).isDirectory());
+    expect(mounted).toEqual(['./clickhouse/users.xml', './clickhouse/metrics.xml']);
   });
 
   it('mounts only existing files', () => {
