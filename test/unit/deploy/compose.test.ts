@@ -204,6 +204,16 @@ describe('the compose stack', () => {
     expect(make().match(/^\w+_PASSWORD=[0-9a-f]{32}$/gm)).toHaveLength(neededVariables.length);
   });
 
+  it('closes a .env that was there, and keeps the passwords of its `export` lines', async () => {
+    const folder = await tempFolder();
+    const [script, file] = [join(folder, 'passwords.sh'), join(folder, '.env')];
+    copyFileSync(join(deployFolder, 'passwords.sh'), script);
+    writeFileSync(file, '  export QUESTDB_PASSWORD=mine\n', { mode: 0o644 });
+    execFileSync('sh', [script]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8').match(/QUESTDB_PASSWORD=.*/g)).toEqual(['QUESTDB_PASSWORD=mine']);
+  });
+
   it('gives Grafana the users that only read', () => {
     const { QUESTDB_PG_USER, CLICKHOUSE_USER } = service('grafana').environment;
     expect([QUESTDB_PG_USER, CLICKHOUSE_USER]).toEqual(['readonly', 'readonly']);
