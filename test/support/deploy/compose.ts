@@ -15,6 +15,8 @@ const serviceSchema = z.looseObject({
   volumes: z.array(z.string()).default([]),
   depends_on: z.record(z.string(), dependencySchema).default({}),
   healthcheck: z.looseObject({}).optional(),
+  tmpfs: z.array(z.string()).default([]),
+  logging: z.looseObject({}).optional(),
   read_only: z.boolean().optional(),
   stop_grace_period: z.string().optional(),
   cap_drop: z.array(z.string()).default([]),

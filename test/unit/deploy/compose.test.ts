@@ -140,6 +140,30 @@ describe('the compose stack', () => {
     expect(Object.keys(service('transfer').depends_on)).toEqual(['nats', 'questdb', 'migrate']);
   });
 
+  it('bounds the log of each container, and gives the engines the time to end', () => {
+    for (const [name, { logging }] of Object.entries(services))
+      expect(logging, name).toEqual({
+        driver: 'json-file',
+        options: { 'max-size': '16m', 'max-file': '4' },
+      });
+    for (const name of ['nats', 'questdb', 'clickhouse'])
+      expect(service(name).stop_grace_period, name).toBe('60s');
+    // Each write is a line at its default.
+    expect(service('questdb').environment['QDB_LOG_W_STDOUT_LEVEL']).toBe('ADVISORY,ERROR,CRITICAL');
+  });
+
+  // The image has /data as a volume: each `down` would leave one without a name.
+  it('has one mount at the data folder of each container of the image', () => {
+    for (const [name, { image, tmpfs, volumes: mounts }] of Object.entries(services)) {
+      if (image !== service('ingress').image) continue;
+      const places = [...tmpfs, ...mounts.map((mount) => mount.split(':')[1])];
+      expect(
+        places.filter((place) => place === '/data'),
+        name,
+      ).toHaveLength(1);
+    }
+  });
+
   it('runs the roles with a root that cannot be written, and gives them time to drain', () => {
     for (const role of roles) {
       expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '60s' });
@@ -267,7 +291,12 @@ describe('the compose stack', () => {
       name.startsWith('QDB_WAL_APPLY_WORKER_'),
     );
     expect(pace).toHaveLength(4);
-    const others = ['QDB_EXPORT_WORKER_COUNT', 'QDB_CAIRO_SQL_COPY_EXPORT_ROOT', 'QDB_PG_WORKER_COUNT'];
+    const others = [
+      'QDB_LOG_W_STDOUT_LEVEL',
+      'QDB_EXPORT_WORKER_COUNT',
+      'QDB_CAIRO_SQL_COPY_EXPORT_ROOT',
+      'QDB_PG_WORKER_COUNT',
+    ];
     for (const [name, value] of [
       ...pace,
       ...others.map((name) => [name, service('questdb').environment[name]]),
