@@ -216,9 +216,10 @@ describe('the compose stack', () => {
             await inspected(await stack.container('migrate'), '.State.Status}} {{.State.ExitCode'),
           ),
         );
-        for (const name of ['transfer', 'metadata', 'ingress'] as const) {
-          await stack.compose('up', '--detach', '--no-deps', name);
-          await untilHealthy([name]);
+        // Where the version has a further stream, transfer is ready once metadata has made it.
+        for (const names of [['transfer'], ['metadata', 'transfer'], ['ingress']] as const) {
+          await stack.compose('up', '--detach', '--no-deps', ...names);
+          if (names[0] !== 'transfer') await untilHealthy(names);
         }
         await producer.more(20);
       });
@@ -278,6 +279,24 @@ describe('the compose stack', () => {
           (error) => /Authorization Violation/.test(String(error)),
         ),
       );
+    });
+  });
+
+  // The users of NATS refuse it: it lives, and takes nothing.
+  it('has no healthy ingress that takes nothing, and `up --wait` says so', async () => {
+    const file = join(present.folder, 'deploy/.env');
+    const written = readFileSync(file, 'utf8');
+    const up = (): Promise<string> =>
+      stack.compose('up', '--detach', '--no-deps', '--wait', '--wait-timeout', '180', 'ingress');
+    await told(async () => {
+      try {
+        writeFileSync(file, written.replace(stack.secret('NATS_INGRESS_PASSWORD'), 'wrong'));
+        await expect(up()).rejects.toThrow(/unhealthy/);
+      } finally {
+        writeFileSync(file, written);
+        await up();
+      }
+      await producer.more(10);
     });
   });
 
