@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -94,6 +94,19 @@ describe('the compose stack', () => {
       name === 'transfer' ? [] : ports,
     );
     expect(others.flatMap(hostPorts).filter((port) => own.includes(port))).toEqual([]);
+  });
+
+  // Of two stacks with the same ports the second one does not start.
+  it('lets every port of the machine be another one, by a variable that the guide names', () => {
+    const variables = [...composeText.matchAll(/"127\.0\.0\.1:\$\{(\w+):-([\d-]+)\}:\d+"/g)].map(
+      ([, name, value]) => `\`${name}\` ${value}`,
+    );
+    const published = Object.values(services).flatMap(({ ports }) => ports);
+    expect(new Set(variables).size).toBe(published.length);
+    const guide = readFileSync(join(deployFolder, '../docs/operations.md'), 'utf8');
+    expect(variables.filter((variable) => !guide.includes(variable))).toEqual([]);
+    const known = settingDefinitions.map(({ env }) => env);
+    expect(known.filter((name) => name.startsWith('HOST_'))).toEqual([]);
   });
 
   it('scrapes each role on its operations port and the databases, under the jobs of the alarms', () => {
@@ -219,7 +232,7 @@ describe('the compose stack', () => {
 
   // A default password is public.
   it('starts only with the passwords that its script makes, which stay once they exist', async () => {
-    expect(composeText).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
+    expect(composeText.replaceAll(/\$\{HOST_PORTS?_\w+:-[\d-]+\}/g, '')).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
     const literals = Object.values(services).flatMap(({ environment }) =>
       Object.entries(environment).filter(([name, value]) => /PASSWORD/.test(name) && !value.includes('${')),
     );
@@ -241,6 +254,28 @@ describe('the compose stack', () => {
     // Editors and `printf` leave the last line without its end.
     writeFileSync(join(folder, '.env'), made.replace(/^GRAFANA.*\n/m, '').trimEnd());
     expect(make().match(/^\w+_PASSWORD=[0-9a-f]{32}$/gm)).toHaveLength(neededVariables.length);
+  });
+
+  // Its next `up` would take over the containers and volumes of the other one, with other passwords.
+  it('makes no passwords where another folder has a stack of this name, until a name or passwords are given', async () => {
+    const folder = await tempFolder();
+    const [script, file] = [join(folder, 'passwords.sh'), join(folder, '.env')];
+    copyFileSync(join(deployFolder, 'passwords.sh'), script);
+    const make = (foundIn: string): void => {
+      writeFileSync(join(folder, 'docker'), `#!/bin/sh\necho '${foundIn}'\n`, { mode: 0o755 });
+      const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` };
+      execFileSync('sh', [script], { env, stdio: 'pipe' });
+    };
+    expect(() => make('/srv/tidemark/deploy')).toThrow(
+      /stack.*\/srv\/tidemark\/deploy[\s\S]*COMPOSE_PROJECT_NAME/,
+    );
+    expect(existsSync(file)).toBe(false);
+    make(folder);
+    rmSync(file);
+    make('');
+    writeFileSync(file, 'COMPOSE_PROJECT_NAME=second\n');
+    make('/srv/tidemark/deploy');
+    expect(readFileSync(file, 'utf8')).toMatch(/^COMPOSE_PROJECT_NAME=second\nNATS_INGRESS_PASSWORD=/);
   });
 
   it('closes a .env that was there, and keeps the passwords of its `export` lines', async () => {
