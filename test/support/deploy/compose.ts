@@ -22,6 +22,9 @@ const serviceSchema = z.looseObject({
   logging: z.looseObject({}).optional(),
   read_only: z.boolean().optional(),
   stop_grace_period: z.string().optional(),
+  user: z.string().optional(),
+  profiles: z.array(z.string()).default([]),
+  cap_add: z.array(z.string()).default([]),
   cap_drop: z.array(z.string()).default([]),
   security_opt: z.array(z.string()).default([]),
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { createProgram } from '../../../src/cli/program.ts';
 import { loadSettings, settingDefinitions } from '../../../src/config/settings.ts';
 import { versions } from '../../../src/embedded/versions.ts';
 import {
@@ -45,19 +46,20 @@ describe('the compose stack', () => {
 
   it('gives the roles only settings that there are, with values that can be used', () => {
     const known = new Set(settingDefinitions.map(({ env }) => env));
-    for (const role of [...roles, 'migrate', 'operator']) {
+    for (const role of [...roles, 'migrate', 'operator', 'backup']) {
       const environment = filledEnvironment(role);
       expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
       const { nats, questdb, clickhouse } = loadSettings(environment);
       const own = filledEnvironment;
-      const password = own('nats')[`NATS_${role.toUpperCase()}_PASSWORD`]?.slice(1, -1);
+      const user = role === 'backup' ? 'operator' : role;
+      const password = own('nats')[`NATS_${user.toUpperCase()}_PASSWORD`]?.slice(1, -1);
       expect([nats.url, questdb.url, clickhouse.url]).toEqual([
         // Each as its own user of NATS; migrate as none.
-        role === 'migrate' ? undefined : `nats://${role}:${password}@nats:4222`,
+        role === 'migrate' ? undefined : `nats://${user}:${password}@nats:4222`,
         `http://tidemark:${own('questdb')['QDB_HTTP_PASSWORD']}@questdb:9000`,
         `http://tidemark:${own('clickhouse')['CLICKHOUSE_PASSWORD']}@clickhouse:8123`,
       ]);
-      expect(service(role).command).toEqual([role === 'operator' ? '--help' : role]);
+      expect(service(role).command?.[0]).toBe(role === 'operator' ? '--help' : role);
     }
   });
 
@@ -206,7 +208,23 @@ describe('the compose stack', () => {
       return folder === undefined ? [] : [{ name, isThere: mounts.includes(`../pipelines:${folder}:ro`) }];
     });
     expect(named.filter(({ isThere }) => !isThere)).toEqual([]);
-    expect(named.map(({ name }) => name).toSorted()).toEqual([...roles, 'migrate', 'operator'].toSorted());
+    expect(named.map(({ name }) => name).toSorted()).toEqual(
+      [...roles, 'migrate', 'operator', 'backup'].toSorted(),
+    );
+  });
+
+  // The files of a database belong to a user of its own, and no other one reads both.
+  it('backs up both databases as root, each from its volume, with commands of the program', async () => {
+    const { command = [], user, volumes: mounts, cap_add: rights, profiles } = service('backup');
+    expect([user, rights, profiles]).toEqual(['0:0', ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'], ['operator']]);
+    const folder = (name: string): string | undefined =>
+      service(name).volumes.find((mount) => mount.startsWith(`${name}:`));
+    for (const name of ['questdb', 'clickhouse', 'metadata']) expect(mounts).toContain(folder(name));
+    expect(command).toContain('--questdb-root=/var/lib/questdb');
+    expect(command).toContain('--clickhouse-files=/var/lib/clickhouse/backups');
+    const program = await createProgram();
+    const known = program.commands.find((each) => each.name() === 'backup')?.options.map(({ long }) => long);
+    expect(command.slice(1).filter((option) => !known?.includes(option.split('=')[0]))).toEqual([]);
   });
 
   it('gives the operator the data folder of metadata, in which admin-token reset writes', () => {
@@ -232,7 +250,9 @@ describe('the compose stack', () => {
 
   // A default password is public.
   it('starts only with the passwords that its script makes, which stay once they exist', async () => {
-    expect(composeText.replaceAll(/\$\{HOST_PORTS?_\w+:-[\d-]+\}/g, '')).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
+    expect(
+      composeText.replaceAll(/\$\{(?:HOST_PORTS?_\w+:-[\d-]+|BACKUP_FOLDER:-[./\w]+)\}/g, ''),
+    ).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
     const literals = Object.values(services).flatMap(({ environment }) =>
       Object.entries(environment).filter(([name, value]) => /PASSWORD/.test(name) && !value.includes('${')),
     );
@@ -307,6 +327,8 @@ describe('the compose stack', () => {
     for (const { volumes: mounts } of Object.values(services)) {
       for (const mount of mounts) {
         const [source = ''] = mount.split(':');
+        // Docker makes the folder of backups.
+        if (mount.endsWith(':-./backup}:/backup')) continue;
         const isThere = source.startsWith('.')
           ? existsSync(join(deployFolder, source))
           : Object.hasOwn(volumes, source);
