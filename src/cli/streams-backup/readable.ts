@@ -10,7 +10,7 @@ export const requireReadable = async (path: string): Promise<void> => {
     const isFolder = (await stat(path)).isDirectory();
     await access(path, isFolder ? constants.R_OK | constants.X_OK : constants.R_OK);
   } catch (error) {
-    // What is not there is told by the copy itself.
+    // What is not there the copy itself reports.
     if (isMissing(error)) return;
     const owner = await stat(path).then(
       ({ uid }) => `, of user ${uid},`,

@@ -35,7 +35,7 @@ describe('what a backup may not read', () => {
 
   // The token was copied after everything else, hours later.
   it.each(['data/admin.token', 'questdb', 'questdb/db', 'questdb/db/points~1', 'clickhouse/backups'])(
-    'is told before anything is copied, with its owner and the user of the backup: %s',
+    'is reported before anything is copied, with its owner and the user of the backup: %s',
     async (path) => {
       const closed = join(folder, path);
       closeToThisUser(closed);
