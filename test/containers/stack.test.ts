@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -90,6 +90,12 @@ const told = async (step: () => Promise<void>): Promise<void> => {
     throw error;
   }
 };
+
+/** Ends with 0 where NATS admits the user `new`. */
+const newUser = `import('@nats-io/transport-node').then(async ({ connect }) => {
+  const nc = await connect({ servers: 'nats:4222', user: 'new', pass: 'new-word', reconnect: false });
+  await nc.close();
+})`;
 
 const doctorLine = ['doctor', '--push-url', 'http://ingress:10205', '--otlp-url', 'http://ingress:4318'];
 
@@ -211,9 +217,10 @@ describe('the compose stack', () => {
             await inspected(await stack.container('migrate'), '.State.Status}} {{.State.ExitCode'),
           ),
         );
-        for (const name of ['transfer', 'metadata', 'ingress'] as const) {
-          await stack.compose('up', '--detach', '--no-deps', name);
-          await untilHealthy([name]);
+        // Where the version has a further stream, transfer is ready once metadata has made it.
+        for (const names of [['transfer'], ['metadata', 'transfer'], ['ingress']] as const) {
+          await stack.compose('up', '--detach', '--no-deps', ...names);
+          if (names[0] !== 'transfer') await untilHealthy(names);
         }
         await producer.more(20);
       });
@@ -264,6 +271,48 @@ describe('the compose stack', () => {
     expect(await visitor.ask('POST', '/console/session', { code }, elsewhere)).toMatchObject({
       status: 403,
       body: { code: 'transport_open' },
+    });
+  });
+
+  it('gives NATS the users of a new users.conf by a reload, as after `git pull`', async () => {
+    await told(async () => {
+      const path = join(present.folder, 'deploy/nats/users.conf');
+      const written = readFileSync(path, 'utf8');
+      const replace = async (text: string): Promise<void> => {
+        // As git does: another file under the same name.
+        writeFileSync(`${path}.new`, text);
+        renameSync(`${path}.new`, path);
+        await stack.compose('kill', '-s', 'HUP', 'nats');
+      };
+      const login = (): Promise<string> => stack.compose('exec', '-T', 'metadata', 'node', '-e', newUser);
+      await expect(login()).rejects.toThrow(/Authorization Violation/);
+      await replace(written.replace('users: [', 'users: [\n    { user: "new", password: "new-word" }'));
+      await waitFor('the new user is admitted', 20_000, login);
+      await replace(written);
+      await waitFor('the new user is gone', 20_000, async () =>
+        login().then(
+          () => false,
+          (error) => /Authorization Violation/.test(String(error)),
+        ),
+      );
+    });
+  });
+
+  // The users of NATS refuse it: it lives, and takes nothing.
+  it('has no healthy ingress that takes nothing, and `up --wait` says so', async () => {
+    const file = join(present.folder, 'deploy/.env');
+    const written = readFileSync(file, 'utf8');
+    const up = (): Promise<string> =>
+      stack.compose('up', '--detach', '--no-deps', '--wait', '--wait-timeout', '180', 'ingress');
+    await told(async () => {
+      try {
+        writeFileSync(file, written.replace(stack.secret('NATS_INGRESS_PASSWORD'), 'wrong'));
+        await expect(up()).rejects.toThrow(/unhealthy/);
+      } finally {
+        writeFileSync(file, written);
+        await up();
+      }
+      await producer.more(10);
     });
   });
 

@@ -8,6 +8,7 @@ import { defaultInstance, questdbPart } from '../../model/instances.ts';
 import { programVersion } from '../../telemetry/program-version.ts';
 import { withBus, withClickhouse } from '../with-engines.ts';
 import type { BackupEntry } from './folder.ts';
+import { requireReadableSources } from './readable.ts';
 import { type DatabaseCopies, type TakeOptions, takeBackup } from './take.ts';
 import { copyAdminToken, finishWithList } from './whole-folder.ts';
 
@@ -142,7 +143,7 @@ export const notCopied = (
 /** What a backup copied: the streams and buckets, and the parts that are whole now, wherever they are. */
 export type BackedUp = { readonly entries: BackupEntry[]; readonly copied: readonly string[] };
 
-/** Everything into an existing, empty folder. Faults of `takeBackup`, `copyQuestdb` and `moveClickhouse`. */
+/** Everything into an existing, empty folder. Faults of `requireReadableSources`, `takeBackup`, `copyQuestdb` and `moveClickhouse`. */
 export const backUpAll = async (
   settings: Settings,
   target: BackupTarget,
@@ -150,6 +151,11 @@ export const backUpAll = async (
   isLeftoverReleased: boolean,
   { onStream, onDatabase, signal }: BackupWatch,
 ): Promise<BackedUp> => {
+  await requireReadableSources(
+    settings.dataFolder,
+    files.questdbRoots.map(([, root]) => root),
+    files.clickhouseFiles,
+  );
   const startedAt = new Date().toISOString();
   const parts = ['nats'];
   const copied = ['nats'];

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, chown, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
+import { requireReadable } from './readable.ts';
 import { checkStopped } from './stopping.ts';
 
 const run = promisify(execFile);
@@ -239,6 +240,44 @@ const removeLeftovers = async (files: string): Promise<void> => {
   }
 };
 
+/** Permanent Fault `file_unwritable` for a folder that ClickHouse has to write to, with the line that mends it. */
+const closedToClickhouse = (files: string, why: string): Fault =>
+  new Fault(
+    'permanent',
+    'file_unwritable',
+    `${files} has to belong to the user of ClickHouse (${why}): mkdir -p ${files} && chown --reference=${dirname(files)} ${files} && chmod --reference=${dirname(files)} ${files}`,
+  );
+
+/**
+ * Makes ClickHouse's folder of backups where there is none, with the owner and the mode of the folder above: the server, which is
+ * another user, writes to it. Answers what removes it again, if it is ours and empty. Permanent Faults `file_unreadable` and
+ * `file_unwritable`.
+ */
+const makeBackupsFolder = async (files: string): Promise<() => Promise<void>> => {
+  try {
+    await mkdir(files);
+  } catch {
+    await requireFolder(files, 'give the folder of ClickHouse’s backups');
+    return async () => {};
+  }
+  const undo = (): Promise<void> => rmdir(files).catch(() => undefined);
+  try {
+    const above = await stat(dirname(files));
+    if (above.uid !== (await stat(files)).uid) await chown(files, above.uid, above.gid);
+    await chmod(files, above.mode & 0o7777);
+  } catch (error) {
+    await undo();
+    throw closedToClickhouse(files, errorText(error));
+  }
+  return undo;
+};
+
+/** The server says it with the stack of its C++. */
+const isClosed = (error: unknown): boolean =>
+  error instanceof Fault &&
+  error.code === 'clickhouse_backup_failed' &&
+  /permission denied/i.test(error.message);
+
 /**
  * The same into ClickHouse's own folder of backups, which this process sees at `files`, from where it is moved to `to`. None stays
  * there where that fails or is stopped: it would be a whole copy on the disk of the database. Faults as above and of `copyQuestdb`.
@@ -248,9 +287,8 @@ export const moveClickhouse = async (
   { files, to }: { files: string; to: string },
   signal?: AbortSignal,
 ): Promise<void> => {
-  await mkdir(files, { recursive: true }).catch(() =>
-    requireFolder(files, 'give the folder of ClickHouse’s backups'),
-  );
+  const undo = await makeBackupsFolder(files);
+  await requireReadable(files);
   await removeLeftovers(files);
   // So that no other copy, of another backup or of an operator, has the name.
   const name = `${ours}${copy.name}-${randomBytes(4).toString('hex')}`;
@@ -258,9 +296,12 @@ export const moveClickhouse = async (
   try {
     await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` }, signal);
     await copyFolder(place, to, signal);
-  } finally {
+  } catch (error) {
     await rm(place, { recursive: true, force: true });
+    await undo();
+    throw isClosed(error) ? closedToClickhouse(files, 'it was refused: permission denied') : error;
   }
+  await rm(place, { recursive: true, force: true });
 };
 
 /**

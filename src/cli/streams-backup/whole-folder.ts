@@ -26,6 +26,9 @@ export type WholeBackup = z.output<typeof schema>;
 
 const tokenName = 'admin.token';
 
+/** The first admin token of a data folder. */
+export const tokenFile = (dataFolder: string): string => join(dataFolder, tokenName);
+
 /**
  * Makes the folder of a backup, or takes an empty one, which is closed to others from then on. Answers what removes it, or what it
  * holds where it was there before. Permanent Faults `folder_not_empty` and `file_unwritable`.
@@ -60,7 +63,7 @@ const discardFolder = async (folder: string, isOurs: boolean): Promise<void> => 
 /** The first admin token, where this machine has it: the records hold only its hash. */
 export const copyAdminToken = async (from: string, to: string): Promise<void> => {
   try {
-    await copyFile(join(from, tokenName), join(to, tokenName));
+    await copyFile(tokenFile(from), tokenFile(to));
   } catch (error) {
     if (!isMissing(error)) throw unwritable(to, error);
   }

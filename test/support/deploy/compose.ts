@@ -4,6 +4,9 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { deployFolder } from './dashboards.ts';
 
+/** As Compose fills it where the variable is not set. */
+const withDefaults = (value: string): string => value.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+
 const dependencySchema = z.strictObject({
   condition: z.enum(['service_healthy', 'service_completed_successfully']),
 });
@@ -11,12 +14,17 @@ const serviceSchema = z.looseObject({
   image: z.string(),
   command: z.array(z.string()).optional(),
   environment: z.record(z.string(), z.string()).default({}),
-  ports: z.array(z.string()).default([]),
+  ports: z.array(z.string().transform(withDefaults)).default([]),
   volumes: z.array(z.string()).default([]),
   depends_on: z.record(z.string(), dependencySchema).default({}),
   healthcheck: z.looseObject({}).optional(),
+  tmpfs: z.array(z.string()).default([]),
+  logging: z.looseObject({}).optional(),
   read_only: z.boolean().optional(),
   stop_grace_period: z.string().optional(),
+  user: z.string().optional(),
+  profiles: z.array(z.string()).default([]),
+  cap_add: z.array(z.string()).default([]),
   cap_drop: z.array(z.string()).default([]),
   security_opt: z.array(z.string()).default([]),
 });

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { createProgram } from '../../../src/cli/program.ts';
 import { loadSettings, settingDefinitions } from '../../../src/config/settings.ts';
 import { versions } from '../../../src/embedded/versions.ts';
 import {
@@ -45,19 +46,20 @@ describe('the compose stack', () => {
 
   it('gives the roles only settings that there are, with values that can be used', () => {
     const known = new Set(settingDefinitions.map(({ env }) => env));
-    for (const role of [...roles, 'migrate', 'operator']) {
+    for (const role of [...roles, 'migrate', 'operator', 'backup']) {
       const environment = filledEnvironment(role);
       expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
       const { nats, questdb, clickhouse } = loadSettings(environment);
       const own = filledEnvironment;
-      const password = own('nats')[`NATS_${role.toUpperCase()}_PASSWORD`]?.slice(1, -1);
+      const user = role === 'backup' ? 'operator' : role;
+      const password = own('nats')[`NATS_${user.toUpperCase()}_PASSWORD`]?.slice(1, -1);
       expect([nats.url, questdb.url, clickhouse.url]).toEqual([
         // Each as its own user of NATS; migrate as none.
-        role === 'migrate' ? undefined : `nats://${role}:${password}@nats:4222`,
+        role === 'migrate' ? undefined : `nats://${user}:${password}@nats:4222`,
         `http://tidemark:${own('questdb')['QDB_HTTP_PASSWORD']}@questdb:9000`,
         `http://tidemark:${own('clickhouse')['CLICKHOUSE_PASSWORD']}@clickhouse:8123`,
       ]);
-      expect(service(role).command).toEqual([role === 'operator' ? '--help' : role]);
+      expect(service(role).command?.[0]).toBe(role === 'operator' ? '--help' : role);
     }
   });
 
@@ -98,6 +100,19 @@ describe('the compose stack', () => {
     expect(others.flatMap(hostPorts).filter((port) => own.includes(port))).toEqual([]);
   });
 
+  // Of two stacks with the same ports the second one does not start.
+  it('lets every port of the machine be another one, by a variable that the guide names', () => {
+    const variables = [...composeText.matchAll(/"127\.0\.0\.1:\$\{(\w+):-([\d-]+)\}:\d+"/g)].map(
+      ([, name, value]) => `\`${name}\` ${value}`,
+    );
+    const published = Object.values(services).flatMap(({ ports }) => ports);
+    expect(new Set(variables).size).toBe(published.length);
+    const guide = readFileSync(join(deployFolder, '../docs/operations.md'), 'utf8');
+    expect(variables.filter((variable) => !guide.includes(variable))).toEqual([]);
+    const known = settingDefinitions.map(({ env }) => env);
+    expect(known.filter((name) => name.startsWith('HOST_'))).toEqual([]);
+  });
+
   it('scrapes each role on its operations port and the databases, under the jobs of the alarms', () => {
     const config = z
       .looseObject({
@@ -131,15 +146,54 @@ describe('the compose stack', () => {
   it('starts each service once its dependencies are healthy, and has a check of each', () => {
     for (const [name, { depends_on: needs, healthcheck }] of Object.entries(services)) {
       for (const [needed, { condition }] of Object.entries(needs)) {
-        const isRole = roles.some((role) => role === needed);
         if (condition === 'service_healthy') {
-          expect(service(needed).healthcheck !== undefined || isRole, `${name} needs ${needed}`).toBe(true);
+          expect(service(needed).healthcheck, `${name} needs ${needed}`).toBeDefined();
         }
       }
-      // The check of a role is the one of its image.
-      expect(healthcheck !== undefined || roles.some((role) => role === name), name).toBe(true);
+      expect(healthcheck, name).toBeDefined();
     }
     expect(Object.keys(service('transfer').depends_on)).toEqual(['nats', 'questdb', 'migrate']);
+    // It has to see a role that is not ready.
+    expect(service('prometheus').depends_on).toEqual({});
+  });
+
+  // One that lives and takes nothing is not what `up --wait` waits for.
+  it('calls a role healthy when it can do its work', () => {
+    for (const role of roles)
+      expect(service(role).healthcheck?.['test'], role).toEqual([
+        'CMD',
+        'node',
+        'deploy/healthcheck.mjs',
+        '--ready',
+      ]);
+    const own = dockerfileStages()
+      .at(-1)
+      ?.instructions.find(({ keyword }) => keyword === 'HEALTHCHECK')?.rest;
+    expect(own).not.toContain('--ready');
+  });
+
+  it('bounds the log of each container, and gives the engines the time to end', () => {
+    for (const [name, { logging }] of Object.entries(services))
+      expect(logging, name).toEqual({
+        driver: 'json-file',
+        options: { 'max-size': '16m', 'max-file': '4' },
+      });
+    for (const name of ['nats', 'questdb', 'clickhouse'])
+      expect(service(name).stop_grace_period, name).toBe('60s');
+    // Each write is a line at its default.
+    expect(service('questdb').environment['QDB_LOG_W_STDOUT_LEVEL']).toBe('ADVISORY,ERROR,CRITICAL');
+  });
+
+  // The image has /data as a volume: each `down` would leave one without a name.
+  it('has one mount at the data folder of each container of the image', () => {
+    for (const [name, { image, tmpfs, volumes: mounts }] of Object.entries(services)) {
+      if (image !== service('ingress').image) continue;
+      const places = [...tmpfs, ...mounts.map((mount) => mount.split(':')[1])];
+      expect(
+        places.filter((place) => place === '/data'),
+        name,
+      ).toHaveLength(1);
+    }
   });
 
   it('runs the roles with a root that cannot be written, and gives them time to drain', () => {
@@ -156,7 +210,23 @@ describe('the compose stack', () => {
       return folder === undefined ? [] : [{ name, isThere: mounts.includes(`../pipelines:${folder}:ro`) }];
     });
     expect(named.filter(({ isThere }) => !isThere)).toEqual([]);
-    expect(named.map(({ name }) => name).toSorted()).toEqual([...roles, 'migrate', 'operator'].toSorted());
+    expect(named.map(({ name }) => name).toSorted()).toEqual(
+      [...roles, 'migrate', 'operator', 'backup'].toSorted(),
+    );
+  });
+
+  // The files of a database belong to a user of its own, and no other one reads both.
+  it('backs up both databases as root, each from its volume, with commands of the program', async () => {
+    const { command = [], user, volumes: mounts, cap_add: rights, profiles } = service('backup');
+    expect([user, rights, profiles]).toEqual(['0:0', ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'], ['operator']]);
+    const folder = (name: string): string | undefined =>
+      service(name).volumes.find((mount) => mount.startsWith(`${name}:`));
+    for (const name of ['questdb', 'clickhouse', 'metadata']) expect(mounts).toContain(folder(name));
+    expect(command).toContain('--questdb-root=/var/lib/questdb');
+    expect(command).toContain('--clickhouse-files=/var/lib/clickhouse/backups');
+    const program = await createProgram();
+    const known = program.commands.find((each) => each.name() === 'backup')?.options.map(({ long }) => long);
+    expect(command.slice(1).filter((option) => !known?.includes(option.split('=')[0]))).toEqual([]);
   });
 
   it('gives the operator the data folder of metadata, in which admin-token reset writes', () => {
@@ -168,7 +238,7 @@ describe('the compose stack', () => {
 
   // A user without its rights in the file would have all of them.
   it('gives NATS the users of the roles with their rights', () => {
-    expect(service('nats').volumes).toContain('./nats/users.conf:/etc/nats/users.conf:ro');
+    expect(service('nats').volumes).toContain('./nats:/etc/nats:ro');
     const text = readFileSync(join(deployFolder, 'nats/nats.conf'), 'utf8');
     expect(text).toMatch(/^include "users\.conf"$/m);
     expect(text).not.toContain('authorization');
@@ -182,7 +252,9 @@ describe('the compose stack', () => {
 
   // A default password is public.
   it('starts only with the passwords that its script makes, which stay once they exist', async () => {
-    expect(composeText).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
+    expect(
+      composeText.replaceAll(/\$\{(?:HOST_PORTS?_\w+:-[\d-]+|BACKUP_FOLDER:-[./\w]+)\}/g, ''),
+    ).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
     const literals = Object.values(services).flatMap(({ environment }) =>
       Object.entries(environment).filter(([name, value]) => /PASSWORD/.test(name) && !value.includes('${')),
     );
@@ -206,6 +278,38 @@ describe('the compose stack', () => {
     expect(make().match(/^\w+_PASSWORD=[0-9a-f]{32}$/gm)).toHaveLength(neededVariables.length);
   });
 
+  // Its next `up` would take over the containers and volumes of the other one, with other passwords.
+  it('makes no passwords where another folder has a stack of this name, until a name or passwords are given', async () => {
+    const folder = await tempFolder();
+    const [script, file] = [join(folder, 'passwords.sh'), join(folder, '.env')];
+    copyFileSync(join(deployFolder, 'passwords.sh'), script);
+    const make = (foundIn: string): void => {
+      writeFileSync(join(folder, 'docker'), `#!/bin/sh\necho '${foundIn}'\n`, { mode: 0o755 });
+      const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` };
+      execFileSync('sh', [script], { env, stdio: 'pipe' });
+    };
+    expect(() => make('/srv/tidemark/deploy')).toThrow(
+      /stack.*\/srv\/tidemark\/deploy[\s\S]*COMPOSE_PROJECT_NAME/,
+    );
+    expect(existsSync(file)).toBe(false);
+    make(folder);
+    rmSync(file);
+    make('');
+    writeFileSync(file, 'COMPOSE_PROJECT_NAME=second\n');
+    make('/srv/tidemark/deploy');
+    expect(readFileSync(file, 'utf8')).toMatch(/^COMPOSE_PROJECT_NAME=second\nNATS_INGRESS_PASSWORD=/);
+  });
+
+  it('closes a .env that was there, and keeps the passwords of its `export` lines', async () => {
+    const folder = await tempFolder();
+    const [script, file] = [join(folder, 'passwords.sh'), join(folder, '.env')];
+    copyFileSync(join(deployFolder, 'passwords.sh'), script);
+    writeFileSync(file, '  export QUESTDB_PASSWORD=mine\n', { mode: 0o644 });
+    execFileSync('sh', [script]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8').match(/QUESTDB_PASSWORD=.*/g)).toEqual(['QUESTDB_PASSWORD=mine']);
+  });
+
   it('gives Grafana the users that only read', () => {
     const { QUESTDB_PG_USER, CLICKHOUSE_USER } = service('grafana').environment;
     expect([QUESTDB_PG_USER, CLICKHOUSE_USER]).toEqual(['readonly', 'readonly']);
@@ -213,10 +317,20 @@ describe('the compose stack', () => {
     expect(QDB_PG_READONLY_USER).toBe(QUESTDB_PG_USER);
   });
 
+  // A file that is mounted by itself stays the old one when git renames a new one into its place: a reload reads the old one again.
+  it('mounts folders, and files only beside those of an image, which a restart reads', () => {
+    const mounted = Object.values(services)
+      .flatMap(({ volumes: mounts }) => mounts.map((mount) => mount.split(':')[0] ?? ''))
+      .filter((source) => source.startsWith('.') && !statSync(join(deployFolder, source)).isDirectory());
+    expect(mounted).toEqual(['./clickhouse/users.xml', './clickhouse/metrics.xml']);
+  });
+
   it('mounts only existing files', () => {
     for (const { volumes: mounts } of Object.values(services)) {
       for (const mount of mounts) {
         const [source = ''] = mount.split(':');
+        // Docker makes the folder of backups.
+        if (mount.endsWith(':-./backup}:/backup')) continue;
         const isThere = source.startsWith('.')
           ? existsSync(join(deployFolder, source))
           : Object.hasOwn(volumes, source);
@@ -251,7 +365,12 @@ describe('the compose stack', () => {
       name.startsWith('QDB_WAL_APPLY_WORKER_'),
     );
     expect(pace).toHaveLength(4);
-    const others = ['QDB_EXPORT_WORKER_COUNT', 'QDB_CAIRO_SQL_COPY_EXPORT_ROOT', 'QDB_PG_WORKER_COUNT'];
+    const others = [
+      'QDB_LOG_W_STDOUT_LEVEL',
+      'QDB_EXPORT_WORKER_COUNT',
+      'QDB_CAIRO_SQL_COPY_EXPORT_ROOT',
+      'QDB_PG_WORKER_COUNT',
+    ];
     for (const [name, value] of [
       ...pace,
       ...others.map((name) => [name, service('questdb').environment[name]]),
