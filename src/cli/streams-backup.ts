@@ -259,7 +259,10 @@ export const register = (program: Command): void => {
       '--clickhouse-files <folder>',
       "BACKUP into ClickHouse's folder of backups, which is on this machine, and move it from there",
     )
-    .option('--release-checkpoint', 'release the checkpoint of QuestDB that a killed backup left')
+    .option(
+      '--release-checkpoint',
+      'release what a killed backup left: the checkpoint of QuestDB, and pauses of consumers that are longer than those of a backup',
+    )
     .option('--json', 'print {folder, streams} as JSON; with --into also removed')
     .action(runBackup);
   program

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { rename, stat, truncate } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { headers as newHeaders } from '@nats-io/transport-node';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { nanos, headers as newHeaders } from '@nats-io/transport-node';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { withPausedConsumers } from '../../src/bus/consumer-pause.ts';
+import { requirePaused, withPausedConsumers } from '../../src/bus/consumer-pause.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { deleteMessage } from '../../src/bus/outbox.ts';
 import { createStreamReader, type StoredMessage } from '../../src/bus/stream-reader.ts';
@@ -18,6 +18,7 @@ import { epochParts, takeEpoch } from '../../src/directory/epoch.ts';
 import { buckets, systemKeys } from '../../src/directory/keys.ts';
 import { startEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const pipelines = loadPipelines(join(root, 'pipelines'));
@@ -157,6 +158,49 @@ describe('a backup of the streams and records', () => {
     );
   });
 
+  // By the clock of this machine the pause had passed when it began, or lasted for hours after a kill.
+  it.each([-600, 36_000])(
+    'pauses the workers of a stream for minutes on a machine whose clock is %d s off',
+    async (offSeconds) => {
+      const bus = await filledNats();
+      const { consumers } = await bus.manager();
+      onTestFinished(() => void vi.useRealTimers());
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + offSeconds * 1000 });
+      const { paused, pause_remaining: left } = await withPausedConsumers(bus, 'METRICS', () =>
+        consumers.info('METRICS', 'questdb'),
+      );
+      expect(paused).toBe(true);
+      expect(left).toBeGreaterThan(nanos(60_000));
+      expect(left).toBeLessThanOrEqual(nanos(180_000));
+      expect((await consumers.info('METRICS', 'questdb')).config.pause_until).toBeUndefined();
+    },
+  );
+
+  it('ends a pause that is longer than its own if it is told to, and no other', async () => {
+    const bus = await filledNats();
+    const { consumers } = await bus.manager();
+    const pauseEnd = async () => (await consumers.info('METRICS', 'questdb')).config.pause_until;
+    const hours = new Date(Date.now() + 36_000_000);
+    await consumers.pause('METRICS', 'questdb', hours);
+    await withPausedConsumers(bus, 'METRICS', async () => undefined);
+    expect(Date.parse((await pauseEnd()) ?? '')).toBe(hours.getTime());
+    const options = { isLongPauseEnded: true };
+    const during = await withPausedConsumers(bus, 'METRICS', () => pauseEnd(), options);
+    expect(Date.parse(during ?? '')).toBeLessThan(hours.getTime());
+    expect(await pauseEnd()).toBeUndefined();
+    const seconds = new Date(Date.now() + 100_000);
+    await consumers.pause('METRICS', 'questdb', seconds);
+    await withPausedConsumers(bus, 'METRICS', async () => undefined, options);
+    expect(Date.parse((await pauseEnd()) ?? '')).toBe(seconds.getTime());
+  });
+
+  it('fails where the server does not say that it pauses', () => {
+    const failed = expect.objectContaining({ kind: 'transient', code: 'consumer_not_paused' });
+    expect(() => requirePaused('ledger', { paused: false })).toThrow(failed);
+    expect(() => requirePaused('ledger', { paused: true, pause_remaining: nanos(60_000) })).toThrow(failed);
+    requirePaused('ledger', { paused: true, pause_remaining: nanos(180_000) });
+  });
+
   it('is readable for its owner alone', async () => {
     const bus = await filledNats();
     const folder = join(await tempFolder(), 'backup');
@@ -206,6 +250,53 @@ describe('a backup of the streams and records', () => {
     const fresh = await emptyNats();
     await putBack(fresh, folder, quiet);
     expect(await messagesOf(fresh, 'LEDGER')).toHaveLength(1);
+  });
+
+  // Such a line is in neither copy, and nobody would name its items.
+  it('fails when a line leaves LEDGER while ClickHouse is copied', async () => {
+    const bus = await filledNats();
+    await publish(bus, 'ledger.transfer', 'line');
+    const databases = {
+      questdb: async () => undefined,
+      clickhouse: async () => {
+        await (await bus.manager()).consumers.resume('LEDGER', 'ledger');
+        expect(await consume(bus, 'LEDGER', 'ledger', 1)).toEqual(['line']);
+      },
+    };
+    const taking = takeBackup(bus, pipelines, join(await tempFolder(), 'backup'), quiet, databases);
+    await expect(taking).rejects.toMatchObject({ kind: 'transient', code: 'stream_moved' });
+  });
+
+  // Transfer gathers lines for up to 20 s before it writes them: they would be written after ClickHouse fixed its state.
+  it('waits with ClickHouse for lines that transfer gathers', async () => {
+    const bus = await filledNats();
+    await publish(bus, 'ledger.transfer', 'line');
+    const line = await (await bus.js.consumers.get('LEDGER', 'ledger')).next({ expires: 5_000 });
+    let looks = Number.NEGATIVE_INFINITY;
+    const manager = () => {
+      looks++;
+      return bus.manager();
+    };
+    let pending: number | undefined;
+    const databases = {
+      questdb: async () => {
+        looks = 0;
+      },
+      clickhouse: async () => {
+        pending = (await (await bus.manager()).consumers.info('LEDGER', 'ledger')).num_ack_pending;
+      },
+    };
+    const looking: Bus = Object.create(bus, { manager: { value: manager } });
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const taking = takeBackup(looking, pipelines, join(await tempFolder(), 'backup'), quiet, databases);
+    await until('it waits for the line', () => looks > 5);
+    vi.advanceTimersByTime(20_000);
+    const seen = looks;
+    await until('it goes on to wait', () => looks > seen + 3 || pending !== undefined);
+    await line?.ackAck();
+    await taking;
+    expect(pending).toBe(0);
   });
 
   /** When the pause of a consumer ends; undefined for one that gets messages. */

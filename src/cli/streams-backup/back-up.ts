@@ -171,7 +171,7 @@ export const backUpAll = async (
       onDatabase('ClickHouse');
     },
   };
-  const options = signal === undefined ? {} : { signal };
+  const options = { isLongPauseEnded: isLeftoverReleased, ...(signal === undefined ? {} : { signal }) };
   const entries = await backUpStreams(settings, nats, onStream, databases, options);
   await copyAdminToken(settings.dataFolder, target.path);
   await finishWithList(target.path, { program: programVersion(), started_at: startedAt, parts }, signal);
