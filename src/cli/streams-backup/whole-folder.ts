@@ -14,6 +14,8 @@ const schema = z.strictObject({
   program: z.string(),
   /** RFC 3339. Every item that was acknowledged before is in the copy. */
   started_at: z.iso.datetime(),
+  /** The same by the clock of ClickHouse, which writes the times of rows. Earlier versions wrote none. */
+  clickhouse_started_at: z.iso.datetime().optional(),
   finished_at: z.iso.datetime(),
   /** The folders of the copy, in the order of their copies: `nats`, `questdb`, `questdb-<instance>`, `clickhouse`. */
   parts: z.array(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/)).min(1),
