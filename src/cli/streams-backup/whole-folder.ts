@@ -116,7 +116,7 @@ export const finishWithList = async (
 };
 
 /**
- * Compares each file of the databases with its sum; answers their number, or undefined where the backup has no sums. Permanent Fault
+ * Compares each file of the databases with its sum; answers how many were compared, or undefined where the backup has no sums. Permanent Fault
  * `backup_unusable`, which names the first that differ.
  */
 export const checkDatabaseFiles = async (
@@ -124,8 +124,7 @@ export const checkDatabaseFiles = async (
   { parts, files }: Pick<WholeBackup, 'parts' | 'files'>,
 ): Promise<number | undefined> => {
   if (files === undefined) return undefined;
-  await checkFileList(folder, parts.filter(isOfDatabase), files, (why) => unusable(folder, why));
-  return files.count;
+  return checkFileList(folder, parts.filter(isOfDatabase), files, (why) => unusable(folder, why));
 };
 
 /** A backup, and what tells it from every other. Permanent Fault `backup_unusable` for any other folder. */
