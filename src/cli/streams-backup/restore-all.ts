@@ -11,6 +11,7 @@ import {
   endRestoring,
   forgetRestoreFailure,
   isEnginesOnly,
+  isStarting,
   noteRestoring,
   readRestoreFailure,
   readRestoring,
@@ -85,6 +86,12 @@ const requireEnginesAlone = (
     throw refuse(
       'engines_not_running',
       `no engines run on ${dataFolder}: start tidemark up --engines-only in another terminal, with the same TIDEMARK_DATA`,
+    );
+  if (isStarting(dataFolder))
+    throw new Fault(
+      'transient',
+      'engines_not_running',
+      `tidemark up is starting on ${dataFolder}: repeat once it has printed its addresses`,
     );
   if (!isEnginesOnly(dataFolder))
     throw refuse(
