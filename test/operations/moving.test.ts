@@ -314,7 +314,9 @@ it('a backup under load is restored into an installation on other ports: equal r
   expect(await half.exitCode).toBe(1);
   expect(half.lines.join('\n')).toContain(`tidemark restore ${backup} again`);
   const engines = await second.start('--engines-only');
-  expect(await second.cli.text(`restore ${backup}`)).toContain('start tidemark up.');
+  const restoredText = await second.cli.text(`restore ${backup}`);
+  expect(restoredText).toContain('start tidemark up.');
+  expect(restoredText).toMatch(/^What was changed after \d{4}-\S+Z is undone: a token that was revoked/m);
   await refused(`restore ${backup}`, 'has data');
   await stop(engines);
   const moved = await second.start();

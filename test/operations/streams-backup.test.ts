@@ -9,6 +9,7 @@ import { openKvBucket } from '../../src/bus/kv.ts';
 import { deleteMessage } from '../../src/bus/outbox.ts';
 import { createStreamReader, type StoredMessage } from '../../src/bus/stream-reader.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
+import { readManifest } from '../../src/cli/streams-backup/folder.ts';
 import { putBack } from '../../src/cli/streams-backup/put-back.ts';
 import { takeBackup } from '../../src/cli/streams-backup/take.ts';
 import { withInstances } from '../../src/config/instance-streams.ts';
@@ -16,6 +17,8 @@ import { loadPipelines } from '../../src/config/pipelines.ts';
 import { epochGap, idGap, raiseAfterRestore } from '../../src/directory/after-restore.ts';
 import { epochParts, takeEpoch } from '../../src/directory/epoch.ts';
 import { buckets, systemKeys } from '../../src/directory/keys.ts';
+import { openAudit } from '../../src/metadata/audit/audit.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -465,12 +468,37 @@ describe('a restore', () => {
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     const fresh = await emptyNats();
-    const raised = await putBack(fresh, folder, quiet);
+    const { raised } = await putBack(fresh, folder, quiet);
     // Roles change the configuration of streams when they start.
     await ensureTopology(fresh, pipelines.streams);
     await expect(putBack(fresh, folder, quiet)).rejects.toMatchObject({ code: 'restore_not_empty' });
     const restored = await openKvBucket(fresh, buckets.system);
     expect((await restored.get(systemKeys.boot))?.value).toBe(raised?.boot);
+  });
+
+  // A token that was revoked after the backup is valid again, and the log ended before it.
+  it('stands in the audit log with the time of the backup, after which everything is undone', async () => {
+    const bus = await filledNats();
+    const folder = join(await tempFolder(), 'backup');
+    await takeBackup(bus, pipelines, folder, quiet);
+    const { started_at: at, finished_at } = await readManifest(folder);
+    const fresh = await emptyNats();
+    expect((await putBack(fresh, folder, quiet)).undoneSince).toBe(at);
+    // As metadata does at its start.
+    const system = await openKvBucket(fresh, buckets.system);
+    const audit = openAudit(fresh, system, createLog('metadata', 'silent'), 200);
+    audit.start();
+    onTestFinished(() => audit.stop());
+    const entries = await until('the entry', async () => {
+      const { items } = await audit.list({ limit: 10 });
+      return items.length > 0 && items;
+    });
+    expect(entries).toMatchObject([
+      {
+        ...{ action: 'records.restore', outcome: 'done', actor: { token_id: null, name: 'cli' } },
+        request: { backup_started_at: at, backup_finished_at: finished_at },
+      },
+    ]);
   });
 
   it('takes no folder that has no closing file', async () => {
