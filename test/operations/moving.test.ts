@@ -277,6 +277,12 @@ it('a backup under load is restored into an installation on other ports: equal r
     'questdb',
   ]);
   expect(statSync(backup).mode & 0o077).toBe(0);
+  // QuestDB makes the files of its console again.
+  const ofConsole = (folder: string) =>
+    readdirSync(folder).filter((name) => ['public', 'unpacked'].includes(name));
+  expect(ofConsole(join(backup, 'questdb'))).toEqual([]);
+  const consoleFiles = ofConsole(join(first.folder, 'questdb'));
+  expect(consoleFiles).not.toEqual([]);
   // Acknowledged by the first installation after everything was copied.
   await sender.push(first, 7);
   await sender.send(first, 5);
@@ -324,6 +330,8 @@ it('a backup under load is restored into an installation on other ports: equal r
   expect(readFileSync(join(second.folder, 'admin.token'))).toEqual(
     readFileSync(join(first.folder, 'admin.token')),
   );
+
+  expect(ofConsole(join(second.folder, 'questdb'))).toEqual(consoleFiles);
 
   // `up` adds the demo; all else is as it was.
   const restored = await recordsOf(second);
