@@ -179,7 +179,7 @@ describe('a backup of the streams and records', () => {
     },
   );
 
-  it('ends a pause that is longer than its own if it is told to, and no other', async () => {
+  it('ends a pause that is longer than its own only with its option, and no other pause', async () => {
     const bus = await filledNats();
     const { consumers } = await bus.manager();
     const pauseEnd = async () => (await consumers.info('METRICS', 'questdb')).config.pause_until;

@@ -3,7 +3,7 @@ import { openKvBucket } from '../../bus/kv.ts';
 import { markStream, restoreSnapshot, type SnapshotState, stateOfStream } from '../../bus/stream-snapshot.ts';
 import { type RaisedNumbers, raiseAfterRestore } from '../../directory/after-restore.ts';
 import { buckets } from '../../directory/keys.ts';
-import { noteRestore } from '../../metadata/audit/note-restore.ts';
+import { noteRestore } from '../../metadata/note-restore.ts';
 import { counted } from '../../model/counted.ts';
 import { Fault } from '../../model/fault.ts';
 import { type BackupEntry, piecesOf, readManifest } from './folder.ts';

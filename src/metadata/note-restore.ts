@@ -1,7 +1,7 @@
-import type { Bus } from '../../bus/connection.ts';
-import type { KvBucket } from '../../bus/kv.ts';
-import { createLog } from '../../telemetry/log.ts';
-import { openAuditForMetadata } from './audit.ts';
+import type { Bus } from '../bus/connection.ts';
+import type { KvBucket } from '../bus/kv.ts';
+import { createLog } from '../telemetry/log.ts';
+import { openAuditForMetadata } from './audit/audit.ts';
 
 /** When a backup was made, in ISO 8601. */
 export type BackupTimes = { readonly started_at: string; readonly finished_at: string };
