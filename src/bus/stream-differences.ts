@@ -9,7 +9,7 @@ import {
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import type { ConsumerDefinition, StreamDefinition } from '../config/pipelines.ts';
-import { pauseMs } from './consumer-pause.ts';
+import { isLongPaused } from './consumer-pause.ts';
 import { messagesMax } from './puller.ts';
 
 /** A key in the metadata of a stream by which an operator keeps its limits as they are; its value says why. */
@@ -153,14 +153,11 @@ export const differencesOf = (
   ];
 };
 
-/** A backup pauses consumers for this long at a time; the rest is for an answer that comes late. */
-const pauseNsMax = nanos(pauseMs + 30_000);
-
-const pauseText = ({ name, stream_name, config, pause_remaining, paused }: ConsumerInfo): string[] =>
-  paused === true && pause_remaining > pauseNsMax
+const pauseText = (consumer: ConsumerInfo): string[] =>
+  isLongPaused(consumer)
     ? [
-        `consumer ${name} is paused until ${config.pause_until}, longer than a backup pauses it: ` +
-          `nats consumer resume ${stream_name} ${name} ends that`,
+        `consumer ${consumer.name} is paused until ${consumer.config.pause_until}, longer than a backup pauses it: ` +
+          'the next tidemark backup with --release-checkpoint ends that',
       ]
     : [];
 

@@ -11,10 +11,11 @@ import { errorText, Fault } from '../model/fault.ts';
 import { linesWrittenMs } from '../outcomes/publishers-feed.ts';
 import { unwritable } from '../runtime/files.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { readTime } from '../stores/clickhouse/time.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson, sayLines } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
-import { readWholeFolder } from './streams-backup/whole-folder.ts';
+import { readWholeFolder, type WholeBackup } from './streams-backup/whole-folder.ts';
 import { withBus, withClickhouse } from './with-engines.ts';
 
 /** The tables of the publishers' book, and what names a line in each. */
@@ -27,7 +28,7 @@ type Table = keyof typeof tables;
 const headSchema = z.strictObject({
   format: z.literal('tidemark-book'),
   version: z.literal(1),
-  /** RFC 3339: the start of the backup that the lines come after. */
+  /** RFC 3339, by the clock of ClickHouse: when the first of these lines may have been written. */
   since: z.iso.datetime(),
   /** `installationOf` the first installation. Earlier versions wrote none. */
   installation: z.string().optional(),
@@ -73,13 +74,37 @@ const untilRecorded = async (settings: Settings): Promise<void> => {
   });
 };
 
-const linesOf = async (clickhouse: Clickhouse, table: Table, since: string): Promise<string[]> => {
+/** A backup of an earlier version has the clock of its machine alone, which may have been ahead by as much. */
+const doubtMs = 48 * 3_600_000;
+/** Replicas of ClickHouse write the times of rows by their own clocks. */
+const replicasMs = 300_000;
+
+/**
+ * From when on lines may be missing in a backup, by the clock of ClickHouse. Lines that it has do not matter: one that is added again
+ * replaces itself. Permanent Fault `clock_ahead` where the backup is of ClickHouse's future: no line would be found.
+ */
+export const linesSince = (
+  backup: Pick<WholeBackup, 'started_at' | 'clickhouse_started_at'>,
+  now: Date,
+): Date => {
+  const { started_at: byMachine, clickhouse_started_at: byClickhouse } = backup;
+  const startedAt = Date.parse(byClickhouse ?? byMachine);
+  if (startedAt > now.getTime() + replicasMs)
+    throw new Fault(
+      'permanent',
+      'clock_ahead',
+      `the backup began at ${byClickhouse ?? byMachine}, which is after the time of ClickHouse, ${now.toISOString()}: set that time in its backup.json to one before the backup, and repeat`,
+    );
+  return new Date(startedAt - (byClickhouse === undefined ? doubtMs : replicasMs));
+};
+
+const linesOf = async (clickhouse: Clickhouse, table: Table, since: Date): Promise<string[]> => {
   const order = table === 'ingest_published' ? 'version' : 'at';
   const rows = await clickhouse.rows(
     row,
     `SELECT * EXCEPT (at) FROM ${database}.${table} WHERE at >= toDateTime({since:UInt32})
      ORDER BY ${order} DESC LIMIT 1 BY ${tables[table]}`,
-    { params: { since: Math.floor(Date.parse(since) / 1000) }, timeoutMs: queryTimeoutMs },
+    { params: { since: Math.floor(since.getTime() / 1000) }, timeoutMs: queryTimeoutMs },
   );
   return rows.map((each) => JSON.stringify({ table, row: each }));
 };
@@ -89,13 +114,17 @@ export type ExportBookOptions = JsonOption & { backup: string; output: string };
 /** `tidemark account export-book`: on the installation that a backup was made of. */
 export const exportBook = async ({ backup, output, json }: ExportBookOptions): Promise<void> => {
   const settings = loadCommandSettings();
-  const { started_at: since } = await readWholeFolder(backup);
+  const copied = await readWholeFolder(backup);
+  const begin = await withClickhouse(settings, async (clickhouse) =>
+    linesSince(copied, await readTime(clickhouse)),
+  );
   const installation = await installationOf(settings);
   await untilRecorded(settings);
   const lines = await withClickhouse(settings, async (clickhouse) => [
-    ...(await linesOf(clickhouse, 'ingest_published', since)),
-    ...(await linesOf(clickhouse, 'ingest_doubtful', since)),
+    ...(await linesOf(clickhouse, 'ingest_published', begin)),
+    ...(await linesOf(clickhouse, 'ingest_doubtful', begin)),
   ]);
+  const since = begin.toISOString();
   const head = JSON.stringify({ format: 'tidemark-book', version: 1, since, installation });
   await writeFile(output, `${[head, ...lines].join('\n')}\n`, { mode: 0o600 }).catch((error: unknown) => {
     throw unwritable(output, error);

@@ -160,7 +160,7 @@ const runBackup = async (options: BackupOptions, command: Command): Promise<void
 const printRestored = (
   folder: string,
   entries: readonly BackupEntry[],
-  { raised, names }: Restored,
+  { raised, names, undoneSince }: Restored,
   isJson: boolean,
 ): void => {
   if (isJson)
@@ -169,12 +169,16 @@ const printRestored = (
       streams: entries.map(plain),
       raised: raised ?? {},
       column_names_recovered: names ?? null,
+      undone_since: undoneSince,
     });
   printFields([
     ['restored from', folder],
     ...Object.entries(raised ?? {}).map(([name, last]): [string, string] => [`${name} after`, String(last)]),
     ['column names', names === undefined ? 'not checked' : `${names} recovered from QuestDB`],
   ]);
+  printLine(
+    `What was changed after ${undoneSince} is undone: a token that was revoked or rotated is valid again, and what was disabled, purged or closed is as before. Compare with tidemark audit of the first installation, and with tidemark admin-token list.`,
+  );
 };
 
 const withoutSums =
@@ -259,7 +263,10 @@ export const register = (program: Command): void => {
       '--clickhouse-files <folder>',
       "BACKUP into ClickHouse's folder of backups, which is on this machine, and move it from there",
     )
-    .option('--release-checkpoint', 'release the checkpoint of QuestDB that a killed backup left')
+    .option(
+      '--release-checkpoint',
+      'release what a killed backup left: the checkpoint of QuestDB, and pauses of consumers that are longer than those of a backup',
+    )
     .option('--json', 'print {folder, streams} as JSON; with --into also removed')
     .action(runBackup);
   program
@@ -278,7 +285,7 @@ export const register = (program: Command): void => {
     )
     .option(
       '--json',
-      'print {folder, streams, raised, column_names_recovered} as JSON; with --check {folder, nats_files, database_files}',
+      'print {folder, streams, raised, column_names_recovered, undone_since} as JSON; with --check {folder, nats_files, database_files}',
     )
     .action(runRestore);
 };

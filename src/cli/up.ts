@@ -184,7 +184,7 @@ const startEngines = async (
       await supervisor.start(engine);
     }),
   );
-  noteEnginesOnly(dataFolder);
+  noteEnginesOnly(dataFolder, 'running');
   if (questdb !== undefined) void watchForRestoredQuestdb(dataFolder, questdb, signal, onError);
 };
 
@@ -258,6 +258,7 @@ export const runUp = async (settings: Settings, options: UpOptions): Promise<num
     const roleAccounts = createRoleAccounts();
     const urls = clientUrls(settings, plan, credentials, roleAccounts);
     writeInstallation(dataFolder, plan, urls);
+    if (options.enginesOnly) noteEnginesOnly(dataFolder, 'starting');
     const { exitCode, message } = await runStack({
       settings,
       plan,

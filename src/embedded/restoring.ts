@@ -7,7 +7,7 @@ import { errorText, Fault } from '../model/fault.ts';
 import { exists, isMissing } from '../runtime/files.ts';
 import type { Engine } from './engine.ts';
 import { ServiceStartError } from './service.ts';
-import { upFolder } from './up-files.ts';
+import { addressesFile, upFolder } from './up-files.ts';
 
 /** The restore that was begun in a data folder and is not complete. */
 export type Restoring = z.output<typeof schema>;
@@ -44,11 +44,17 @@ export const requireNoRestore = (dataFolder: string): void => {
 
 const enginesOnlyFile = (dataFolder: string): string => join(upFolder(dataFolder), 'engines-only');
 
-/** Notes that the running `up` has no roles. It is gone with the other files of `up`. */
-export const noteEnginesOnly = (dataFolder: string): void =>
-  writeFileSync(enginesOnlyFile(dataFolder), '', { mode: 0o600 });
+/** Notes that the running `up` has no roles, and whether its engines run yet. It is gone with the other files of `up`. */
+export const noteEnginesOnly = (dataFolder: string, state: 'starting' | 'running'): void =>
+  writeFileSync(enginesOnlyFile(dataFolder), state, { mode: 0o600 });
 
 export const isEnginesOnly = (dataFolder: string): boolean => existsSync(enginesOnlyFile(dataFolder));
+
+/** Whether the `up` that holds this folder has not yet noted what it runs, or runs no engines yet for a restore. */
+export const isStarting = (dataFolder: string): boolean =>
+  isEnginesOnly(dataFolder)
+    ? readFileSync(enginesOnlyFile(dataFolder), 'utf8') === 'starting'
+    : !existsSync(addressesFile(dataFolder));
 
 const questdbFolder = (dataFolder: string): string => join(dataFolder, 'questdb');
 

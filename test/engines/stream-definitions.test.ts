@@ -283,7 +283,7 @@ it('what only an operator can end is named with its remedy, and left', async () 
     await streams.update('DEADLETTER', { deny_delete: true });
   });
   expect(process.watch.problem).toMatch(
-    /METRICS: consumer questdb is paused until .*: nats consumer resume METRICS questdb ends that/,
+    /METRICS: consumer questdb is paused until .*: the next tidemark backup with --release-checkpoint ends that/,
   );
   expect(process.watch.problem).toMatch(/deny_delete is true and not false .*nats stream rm DEADLETTER/);
   expect(process.mended).toEqual([]);

@@ -1,14 +1,15 @@
 import { once } from 'node:events';
 import { rename, stat, truncate } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { headers as newHeaders } from '@nats-io/transport-node';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { nanos, headers as newHeaders } from '@nats-io/transport-node';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { withPausedConsumers } from '../../src/bus/consumer-pause.ts';
+import { requirePaused, withPausedConsumers } from '../../src/bus/consumer-pause.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { deleteMessage } from '../../src/bus/outbox.ts';
 import { createStreamReader, type StoredMessage } from '../../src/bus/stream-reader.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
+import { readManifest } from '../../src/cli/streams-backup/folder.ts';
 import { putBack } from '../../src/cli/streams-backup/put-back.ts';
 import { takeBackup } from '../../src/cli/streams-backup/take.ts';
 import { withInstances } from '../../src/config/instance-streams.ts';
@@ -16,8 +17,11 @@ import { loadPipelines } from '../../src/config/pipelines.ts';
 import { epochGap, idGap, raiseAfterRestore } from '../../src/directory/after-restore.ts';
 import { epochParts, takeEpoch } from '../../src/directory/epoch.ts';
 import { buckets, systemKeys } from '../../src/directory/keys.ts';
+import { openAudit } from '../../src/metadata/audit/audit.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const pipelines = loadPipelines(join(root, 'pipelines'));
@@ -157,6 +161,49 @@ describe('a backup of the streams and records', () => {
     );
   });
 
+  // By the clock of this machine the pause had passed when it began, or lasted for hours after a kill.
+  it.each([-600, 36_000])(
+    'pauses the workers of a stream for minutes on a machine whose clock is %d s off',
+    async (offSeconds) => {
+      const bus = await filledNats();
+      const { consumers } = await bus.manager();
+      onTestFinished(() => void vi.useRealTimers());
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + offSeconds * 1000 });
+      const { paused, pause_remaining: left } = await withPausedConsumers(bus, 'METRICS', () =>
+        consumers.info('METRICS', 'questdb'),
+      );
+      expect(paused).toBe(true);
+      expect(left).toBeGreaterThan(nanos(60_000));
+      expect(left).toBeLessThanOrEqual(nanos(180_000));
+      expect((await consumers.info('METRICS', 'questdb')).config.pause_until).toBeUndefined();
+    },
+  );
+
+  it('ends a pause that is longer than its own only with its option, and no other pause', async () => {
+    const bus = await filledNats();
+    const { consumers } = await bus.manager();
+    const pauseEnd = async () => (await consumers.info('METRICS', 'questdb')).config.pause_until;
+    const hours = new Date(Date.now() + 36_000_000);
+    await consumers.pause('METRICS', 'questdb', hours);
+    await withPausedConsumers(bus, 'METRICS', async () => undefined);
+    expect(Date.parse((await pauseEnd()) ?? '')).toBe(hours.getTime());
+    const options = { isLongPauseEnded: true };
+    const during = await withPausedConsumers(bus, 'METRICS', () => pauseEnd(), options);
+    expect(Date.parse(during ?? '')).toBeLessThan(hours.getTime());
+    expect(await pauseEnd()).toBeUndefined();
+    const seconds = new Date(Date.now() + 100_000);
+    await consumers.pause('METRICS', 'questdb', seconds);
+    await withPausedConsumers(bus, 'METRICS', async () => undefined, options);
+    expect(Date.parse((await pauseEnd()) ?? '')).toBe(seconds.getTime());
+  });
+
+  it('fails where the server does not say that it pauses', () => {
+    const failed = expect.objectContaining({ kind: 'transient', code: 'consumer_not_paused' });
+    expect(() => requirePaused('ledger', { paused: false })).toThrow(failed);
+    expect(() => requirePaused('ledger', { paused: true, pause_remaining: nanos(60_000) })).toThrow(failed);
+    requirePaused('ledger', { paused: true, pause_remaining: nanos(180_000) });
+  });
+
   it('is readable for its owner alone', async () => {
     const bus = await filledNats();
     const folder = join(await tempFolder(), 'backup');
@@ -206,6 +253,53 @@ describe('a backup of the streams and records', () => {
     const fresh = await emptyNats();
     await putBack(fresh, folder, quiet);
     expect(await messagesOf(fresh, 'LEDGER')).toHaveLength(1);
+  });
+
+  // Such a line is in neither copy, and nobody would name its items.
+  it('fails when a line leaves LEDGER while ClickHouse is copied', async () => {
+    const bus = await filledNats();
+    await publish(bus, 'ledger.transfer', 'line');
+    const databases = {
+      questdb: async () => undefined,
+      clickhouse: async () => {
+        await (await bus.manager()).consumers.resume('LEDGER', 'ledger');
+        expect(await consume(bus, 'LEDGER', 'ledger', 1)).toEqual(['line']);
+      },
+    };
+    const taking = takeBackup(bus, pipelines, join(await tempFolder(), 'backup'), quiet, databases);
+    await expect(taking).rejects.toMatchObject({ kind: 'transient', code: 'stream_moved' });
+  });
+
+  // Transfer gathers lines for up to 20 s before it writes them: they would be written after ClickHouse fixed its state.
+  it('waits with ClickHouse for lines that transfer gathers', async () => {
+    const bus = await filledNats();
+    await publish(bus, 'ledger.transfer', 'line');
+    const line = await (await bus.js.consumers.get('LEDGER', 'ledger')).next({ expires: 5_000 });
+    let looks = Number.NEGATIVE_INFINITY;
+    const manager = () => {
+      looks++;
+      return bus.manager();
+    };
+    let pending: number | undefined;
+    const databases = {
+      questdb: async () => {
+        looks = 0;
+      },
+      clickhouse: async () => {
+        pending = (await (await bus.manager()).consumers.info('LEDGER', 'ledger')).num_ack_pending;
+      },
+    };
+    const looking: Bus = Object.create(bus, { manager: { value: manager } });
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const taking = takeBackup(looking, pipelines, join(await tempFolder(), 'backup'), quiet, databases);
+    await until('it waits for the line', () => looks > 5);
+    vi.advanceTimersByTime(20_000);
+    const seen = looks;
+    await until('it goes on to wait', () => looks > seen + 3 || pending !== undefined);
+    await line?.ackAck();
+    await taking;
+    expect(pending).toBe(0);
   });
 
   /** When the pause of a consumer ends; undefined for one that gets messages. */
@@ -374,12 +468,37 @@ describe('a restore', () => {
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     const fresh = await emptyNats();
-    const raised = await putBack(fresh, folder, quiet);
+    const { raised } = await putBack(fresh, folder, quiet);
     // Roles change the configuration of streams when they start.
     await ensureTopology(fresh, pipelines.streams);
     await expect(putBack(fresh, folder, quiet)).rejects.toMatchObject({ code: 'restore_not_empty' });
     const restored = await openKvBucket(fresh, buckets.system);
     expect((await restored.get(systemKeys.boot))?.value).toBe(raised?.boot);
+  });
+
+  // A token that was revoked after the backup is valid again, and the log ended before it.
+  it('stands in the audit log with the time of the backup, after which everything is undone', async () => {
+    const bus = await filledNats();
+    const folder = join(await tempFolder(), 'backup');
+    await takeBackup(bus, pipelines, folder, quiet);
+    const { started_at: at, finished_at } = await readManifest(folder);
+    const fresh = await emptyNats();
+    expect((await putBack(fresh, folder, quiet)).undoneSince).toBe(at);
+    // As metadata does at its start.
+    const system = await openKvBucket(fresh, buckets.system);
+    const audit = openAudit(fresh, system, createLog('metadata', 'silent'), 200);
+    audit.start();
+    onTestFinished(() => audit.stop());
+    const entries = await until('the entry', async () => {
+      const { items } = await audit.list({ limit: 10 });
+      return items.length > 0 && items;
+    });
+    expect(entries).toMatchObject([
+      {
+        ...{ action: 'records.restore', outcome: 'done', actor: { token_id: null, name: 'cli' } },
+        request: { backup_started_at: at, backup_finished_at: finished_at },
+      },
+    ]);
   });
 
   it('takes no folder that has no closing file', async () => {

@@ -5,6 +5,7 @@ import { ofInstance, pipelinesOf } from '../../config/instance-streams.ts';
 import { questdbInstances, type Settings } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance, questdbPart } from '../../model/instances.ts';
+import { readTime } from '../../stores/clickhouse/time.ts';
 import { programVersion } from '../../telemetry/program-version.ts';
 import { withBus, withClickhouse } from '../with-engines.ts';
 import type { BackupEntry } from './folder.ts';
@@ -157,6 +158,8 @@ export const backUpAll = async (
     files.clickhouseFiles,
   );
   const startedAt = new Date().toISOString();
+  const hasClickhouse = (files.clickhouseTo ?? files.clickhouseFiles) !== undefined;
+  const clickhouseStartedAt = hasClickhouse ? await withClickhouse(settings, readTime) : undefined;
   const parts = ['nats'];
   const copied = ['nats'];
   const nats = join(target.path, 'nats');
@@ -171,15 +174,16 @@ export const backUpAll = async (
       }
     },
     clickhouse: async (stopping) => {
-      if ((files.clickhouseTo ?? files.clickhouseFiles) === undefined) return;
+      if (!hasClickhouse) return;
       parts.push(...(await copySpans(settings, target, files, stopping)));
       copied.push('clickhouse');
       onDatabase('ClickHouse');
     },
   };
-  const options = signal === undefined ? {} : { signal };
+  const options = { isLongPauseEnded: isLeftoverReleased, ...(signal === undefined ? {} : { signal }) };
   const entries = await backUpStreams(settings, nats, onStream, databases, options);
   await copyAdminToken(settings.dataFolder, target.path);
-  await finishWithList(target.path, { program: programVersion(), started_at: startedAt, parts }, signal);
+  const times = { started_at: startedAt, clickhouse_started_at: clickhouseStartedAt?.toISOString() };
+  await finishWithList(target.path, { program: programVersion(), ...times, parts }, signal);
   return { entries, copied };
 };

@@ -177,24 +177,26 @@ const faultOf = async (
 };
 
 /**
- * Compares each file of these parts with the list. Throws what `unusable` makes of the first differences and their number: a file
- * that is missing, changed, or was added, as a database would read that, too.
+ * Compares each file of these parts with the list; answers how many were compared. Throws what `unusable` makes of the first
+ * differences and their number: a file that is missing, changed, or was added, as a database would read that, too.
  */
 export const checkFileList = async (
   folder: string,
   parts: readonly string[],
   list: FileList,
   unusable: (why: string) => Fault,
-): Promise<void> => {
+): Promise<number> => {
   const found = await sumOf(join(folder, fileListName)).catch((error: unknown) => {
     throw unusable(`${fileListName} cannot be read (${errorText(error)})`);
   });
   if (found.sha256 !== list.sha256) throw unusable(`${fileListName} was changed after the backup`);
   const shown: string[] = [];
+  let compared = 0;
   let wrong = 0;
   const judged = inOrder(pairsOf(folder, parts), (pair, buffer) => faultOf(folder, pair, buffer));
   try {
     for await (const fault of judged) {
+      compared++;
       if (fault === undefined) continue;
       wrong++;
       if (shown.length < shownMax) shown.push(fault);
@@ -202,7 +204,9 @@ export const checkFileList = async (
   } catch (error) {
     throw unusable(errorText(error));
   }
-  if (wrong === 0) return;
+  if (wrong === 0 && compared === list.count) return compared;
+  if (wrong === 0)
+    throw unusable(`${fileListName} has ${counted(compared, 'file')} instead of ${list.count}`);
   const further = wrong > shown.length ? `; and ${wrong - shown.length} more` : '';
   throw unusable(
     `${counted(wrong, 'file')} of the databases differ from the ${list.count} in ${fileListName}: ${shown.join('; ')}${further}`,

@@ -3,6 +3,7 @@ import { openKvBucket } from '../../bus/kv.ts';
 import { markStream, restoreSnapshot, type SnapshotState, stateOfStream } from '../../bus/stream-snapshot.ts';
 import { type RaisedNumbers, raiseAfterRestore } from '../../directory/after-restore.ts';
 import { buckets } from '../../directory/keys.ts';
+import { noteRestore } from '../../metadata/note-restore.ts';
 import { counted } from '../../model/counted.ts';
 import { Fault } from '../../model/fault.ts';
 import { type BackupEntry, piecesOf, readManifest } from './folder.ts';
@@ -55,9 +56,12 @@ const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<Bac
   );
 };
 
+/** What a restore raised, and from when on nothing that was changed is in the backup (ISO 8601). */
+export type PutBack = { readonly raised: RaisedNumbers | undefined; readonly undoneSince: string };
+
 /**
  * Restores a backup into a NATS without any of these streams, and raises the numbers that must not be used twice. No
- * role may run meanwhile. `afterRaise` runs last, before the restore is complete. After an interruption the same call
+ * role may run meanwhile. It leaves an audit entry. `afterRaise` runs last, before the restore is complete. After an interruption the same call
  * completes it. Throws Faults: permanent `backup_unusable` and `restore_not_empty` (nothing was changed then; also for
  * a complete restore), transient when NATS does not answer, internal `restore_differs` for a copy with fewer messages
  * than its manifest.
@@ -67,16 +71,18 @@ export const putBack = async (
   path: string,
   onStream: (entry: BackupEntry) => void,
   afterRaise: () => Promise<void> = async () => {},
-): Promise<RaisedNumbers | undefined> => {
-  const { streams } = await readManifest(path);
+): Promise<PutBack> => {
+  const { streams, started_at, finished_at } = await readManifest(path);
   for (const entry of await missingOf(bus, streams)) {
     checkWhole(entry, await restoreSnapshot(bus, entry, piecesOf(path, entry), entry.sha256));
     onStream(entry);
   }
   const system = streams.find(({ stream }) => stream === systemStream);
-  if (system === undefined) return undefined;
-  const raised = await raiseAfterRestore(await openKvBucket(bus, buckets.system), Date.now());
+  if (system === undefined) return { raised: undefined, undoneSince: started_at };
+  const bucket = await openKvBucket(bus, buckets.system);
+  const raised = await raiseAfterRestore(bucket, Date.now());
+  await noteRestore(bus, bucket, { started_at, finished_at });
   await afterRaise();
   await markStream(bus, systemStream, doneMark(system));
-  return raised;
+  return { raised, undoneSince: started_at };
 };

@@ -4,13 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Bus } from '../../bus/connection.ts';
 import { engineUrls, questdbInstances, type Settings } from '../../config/settings.ts';
-import type { RaisedNumbers } from '../../directory/after-restore.ts';
 import { isLocked } from '../../embedded/lock.ts';
 import {
   arrivingQuestdb,
   endRestoring,
   forgetRestoreFailure,
   isEnginesOnly,
+  isStarting,
   noteRestoring,
   readRestoreFailure,
   readRestoring,
@@ -23,7 +23,7 @@ import { createQuestdbSql, type QuestdbSql } from '../../stores/questdb/sql.ts';
 import { withBus } from '../with-engines.ts';
 import { clickhouseBackups } from './back-up.ts';
 import type { BackupEntry } from './folder.ts';
-import { putBack, streamsInTheWay } from './put-back.ts';
+import { type PutBack, putBack, streamsInTheWay } from './put-back.ts';
 import { recoverColumns } from './recover-columns.ts';
 import { copyFolder, putBackClickhouse } from './stores.ts';
 import { checkDatabaseFiles, copyAdminToken, readWholeFolder, requireNoLinks } from './whole-folder.ts';
@@ -40,8 +40,8 @@ export type RestoreWatch = {
   readonly onColumnsLost: (why: string) => void;
 };
 
-/** What a restore raised, and how many column names it recovered from QuestDB; undefined where QuestDB did not answer. */
-export type Restored = { readonly raised: RaisedNumbers | undefined; readonly names: number | undefined };
+/** What a restore raised and undid, and how many column names it recovered from QuestDB; undefined where QuestDB did not answer. */
+export type Restored = PutBack & { readonly names: number | undefined };
 
 /** The streams and the records into a NATS without them; column names come from the tables of QuestDB. Faults of `putBack`. */
 export const restoreStreams = async (
@@ -57,8 +57,8 @@ export const restoreStreams = async (
       onColumnsLost(errorText(error));
     }
   };
-  const raised = await withBus(settings, (bus) => putBack(bus, folder, onStream, () => recover(bus)));
-  return { raised, names };
+  const done = await withBus(settings, (bus) => putBack(bus, folder, onStream, () => recover(bus)));
+  return { ...done, names };
 };
 
 const requireEnginesAlone = (
@@ -85,6 +85,12 @@ const requireEnginesAlone = (
     throw refuse(
       'engines_not_running',
       `no engines run on ${dataFolder}: start tidemark up --engines-only in another terminal, with the same TIDEMARK_DATA`,
+    );
+  if (isStarting(dataFolder))
+    throw new Fault(
+      'transient',
+      'engines_not_running',
+      `tidemark up is starting on ${dataFolder}: repeat once it has printed its addresses`,
     );
   if (!isEnginesOnly(dataFolder))
     throw refuse(

@@ -19,13 +19,19 @@ const lookMs = 1_000;
 
 /** The root of a volume has it, and it belongs to root. */
 const ofTheVolume = 'lost+found';
+/** The files of its web console, which QuestDB makes again at its start. */
+const notOfQuestdb = [ofTheVolume, 'public', 'unpacked'];
 
 /** Of the lines that cp writes, one for each file that it did not copy. */
 const copyErrorsMax = 5;
 
+const noRoom = /No space left on device|ENOSPC/;
+
 /** What cp wrote to stderr, which names the file; else the text of the error. */
-const copyError = (error: unknown): string => {
+const copyError = (error: unknown, to: string): string => {
   const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+  // cp names every file that did not fit.
+  if (noRoom.test(said === '' ? errorText(error) : said)) return `no room in ${to}`;
   return said === '' ? errorText(error) : said.split('\n').slice(0, copyErrorsMax).join('; ');
 };
 
@@ -33,17 +39,22 @@ const copyError = (error: unknown): string => {
  * Copies a folder into one that does not exist, with holes where a file has holes: QuestDB reserves pages of its files ahead. The
  * copy has what links lead to, wherever that is. Transient Fault when it fails, which names the file or the link.
  */
-export const copyFolder = async (from: string, to: string, signal?: AbortSignal): Promise<void> => {
+export const copyFolder = async (
+  from: string,
+  to: string,
+  signal?: AbortSignal,
+  leftOut: readonly string[] = [ofTheVolume],
+): Promise<void> => {
   try {
     await mkdir(to, { mode: 0o700 });
     const entries = (await readdir(from))
-      .filter((name) => name !== ofTheVolume)
+      .filter((name) => !leftOut.includes(name))
       .map((name) => join(from, name));
     await run('cp', ['-rL', '--preserve=mode,timestamps', '--sparse=auto', '--', ...entries, to], {
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {
-    const why = signal?.aborted ? 'the backup was stopped' : copyError(error);
+    const why = signal?.aborted ? 'the backup was stopped' : copyError(error, to);
     throw new Fault('transient', 'copy_failed', `${from} was not copied (${why})`, error);
   }
 };
@@ -133,7 +144,7 @@ export const copyQuestdb = async ({
   try {
     // '' where it is gone already: no checkpoint has that start.
     start = (await checkpointStart(sql)) ?? '';
-    await copyFolder(root, to, signal);
+    await copyFolder(root, to, signal, notOfQuestdb);
   } finally {
     await releaseOwn(sql, name, start);
   }

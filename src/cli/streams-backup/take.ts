@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../../bus/connection.ts';
-import { withPausedConsumers } from '../../bus/consumer-pause.ts';
+import { settleMsMax, withPausedConsumers } from '../../bus/consumer-pause.ts';
 import { stateOfStream, storedStreams, takeSnapshot } from '../../bus/stream-snapshot.ts';
 import { ofInstance } from '../../config/instance-streams.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
@@ -13,6 +13,7 @@ const deadLetters = 'DEADLETTER';
 const afterTheirMessages: readonly string[] = ['LEDGER', deadLetters, 'AUDIT'];
 
 const ledger = 'LEDGER';
+type Pausing = { readonly signal: AbortSignal; readonly isLongPauseEnded: boolean };
 /** Longer, and the account of the running installation would be reported as not known. */
 const ledgerHeldMsDefault = 180_000;
 
@@ -28,6 +29,8 @@ export type TakeOptions = {
   readonly ledgerHeldMs?: number;
   /** Stops the backup, which then fails. */
   readonly signal?: AbortSignal;
+  /** Whether pauses of consumers that are longer than those of a backup end with it. */
+  readonly isLongPauseEnded?: boolean;
 };
 
 /** A bucket whose values change during the copy is copied again, at most this many times. */
@@ -102,19 +105,21 @@ class StreamCopies {
   private readonly onStream: (entry: BackupEntry) => void;
   private readonly lettersBefore: number;
   private readonly signal: AbortSignal;
+  private readonly pausing: Pausing;
 
   constructor(
     bus: Bus,
     folder: BackupFolder,
     onStream: (entry: BackupEntry) => void,
     lettersBefore: number,
-    signal: AbortSignal,
+    pausing: Pausing,
   ) {
     this.bus = bus;
     this.folder = folder;
     this.onStream = onStream;
     this.lettersBefore = lettersBefore;
-    this.signal = signal;
+    this.signal = pausing.signal;
+    this.pausing = pausing;
   }
 
   /** While its consumers are paused. */
@@ -129,7 +134,7 @@ class StreamCopies {
   async addAll(streams: readonly string[]): Promise<void> {
     for (const stream of streams)
       if ((await stateOfStream(this.bus, stream)) !== undefined)
-        await withPausedConsumers(this.bus, stream, () => this.add(stream), this.signal);
+        await withPausedConsumers(this.bus, stream, () => this.add(stream), this.pausing);
   }
 
   /**
@@ -141,15 +146,24 @@ class StreamCopies {
     const failed = new AbortController();
     let copying = Promise.resolve();
     const both = async (): Promise<void> => {
+      const before = await stateOfStream(this.bus, ledger);
       copying = copy(AbortSignal.any([this.signal, failed.signal]));
       const done = new AbortController();
       const signal = AbortSignal.any([this.signal, done.signal]);
       const limit = delay(heldMs, undefined, { signal }).catch(() => undefined);
       await Promise.race([copying, limit]).finally(() => done.abort());
       await this.add(ledger);
+      const after = await stateOfStream(this.bus, ledger);
+      if (before?.removed !== after?.removed)
+        throw new Fault(
+          'transient',
+          'stream_moved',
+          'lines left LEDGER during the copy of ClickHouse, and may be in neither copy: repeat the backup',
+        );
     };
     try {
-      await withPausedConsumers(this.bus, ledger, both, this.signal);
+      // Transfer gathers its lines for longer than a store that is away would be waited for.
+      await withPausedConsumers(this.bus, ledger, both, { ...this.pausing, stillMs: settleMsMax });
     } catch (error) {
       failed.abort();
       await copying.catch(() => undefined);
@@ -163,8 +177,8 @@ class StreamCopies {
  * Copies every stream and every bucket of records into a new folder while the roles run; workers receive no message of
  * a stream while it is copied. The databases are copied after the items, before their records: what an item left behind is then in
  * a copy, wherever it was. Throws Faults: those of the databases, permanent for an unusable folder and for a NATS without streams
- * of Tidemark (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream during its copy
- * (`stream_moved`), when dead letters were redriven meanwhile (`dead_letters_moved`) or when it was stopped (`copy_failed`). The folder
+ * of Tidemark (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream during its copy,
+ * or LEDGER during that of ClickHouse (`stream_moved`), when dead letters were redriven meanwhile (`dead_letters_moved`) or when it was stopped (`copy_failed`). The folder
  * is not a backup then.
  */
 export const takeBackup = async (
@@ -173,11 +187,18 @@ export const takeBackup = async (
   path: string,
   onStream: (entry: BackupEntry) => void,
   databases?: DatabaseCopies,
-  { ledgerHeldMs = ledgerHeldMsDefault, signal = new AbortController().signal }: TakeOptions = {},
+  {
+    ledgerHeldMs = ledgerHeldMsDefault,
+    signal = new AbortController().signal,
+    isLongPauseEnded = false,
+  }: TakeOptions = {},
 ): Promise<Manifest['streams']> => {
   const folder = await createBackupFolder(path);
   const startedAt = new Date().toISOString();
-  const copies = new StreamCopies(bus, folder, onStream, await removedOf(bus), signal);
+  const copies = new StreamCopies(bus, folder, onStream, await removedOf(bus), {
+    signal,
+    isLongPauseEnded,
+  });
   const streams = await inOrder(bus, pipelines);
   const isOfRecords = (stream: string): boolean =>
     afterTheirMessages.includes(stream) || stream.startsWith(bucketPrefix);

@@ -14,6 +14,8 @@ const schema = z.strictObject({
   program: z.string(),
   /** RFC 3339. Every item that was acknowledged before is in the copy. */
   started_at: z.iso.datetime(),
+  /** The same by the clock of ClickHouse, which writes the times of rows. Earlier versions wrote none. */
+  clickhouse_started_at: z.iso.datetime().optional(),
   finished_at: z.iso.datetime(),
   /** The folders of the copy, in the order of their copies: `nats`, `questdb`, `questdb-<instance>`, `clickhouse`. */
   parts: z.array(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/)).min(1),
@@ -117,7 +119,7 @@ export const finishWithList = async (
 };
 
 /**
- * Compares each file of the databases with its sum; answers their number, or undefined where the backup has no sums. Permanent Fault
+ * Compares each file of the databases with its sum; answers how many were compared, or undefined where the backup has no sums. Permanent Fault
  * `backup_unusable`, which names the first that differ.
  */
 export const checkDatabaseFiles = async (
@@ -125,8 +127,7 @@ export const checkDatabaseFiles = async (
   { parts, files }: Pick<WholeBackup, 'parts' | 'files'>,
 ): Promise<number | undefined> => {
   if (files === undefined) return undefined;
-  await checkFileList(folder, parts.filter(isOfDatabase), files, (why) => unusable(folder, why));
-  return files.count;
+  return checkFileList(folder, parts.filter(isOfDatabase), files, (why) => unusable(folder, why));
 };
 
 /** A backup, and what tells it from every other. Permanent Fault `backup_unusable` for any other folder. */

@@ -31,7 +31,8 @@ export const auditActions = [
   ...(['source_policy.change', 'application_policy.change'] as const),
   ...(['admin_token.create', 'admin_token.revoke', 'admin_token.reset'] as const),
   ...(['console.link', 'console.login', 'console.login_refused', 'console.logout'] as const),
-  ...(['records.export', 'records.import', 'refresh.run', 'account.close'] as const),
+  ...(['records.export', 'records.import', 'records.restore'] as const),
+  ...(['refresh.run', 'account.close'] as const),
   ...(['dead_letter.redrive', 'dead_letter.purge', 'consumer.resume'] as const),
 ] as const;
 

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { restoreAll } from '../../../src/cli/streams-backup/restore-all.ts';
 import { copyFolder } from '../../../src/cli/streams-backup/stores.ts';
 import { finishWholeFolder } from '../../../src/cli/streams-backup/whole-folder.ts';
@@ -27,6 +27,21 @@ describe('a copy of a database', () => {
     const copied = join(to, 'db', '2026-11-20');
     expect(lstatSync(copied).isDirectory()).toBe(true);
     expect(readFileSync(join(copied, 'value.d'), 'utf8')).toBe('points');
+  });
+
+  // cp names each of thousands of files.
+  it('that does not fit says once that there is no room, and where', async () => {
+    const { root } = await linkedRoot();
+    const [bin, parent] = [await tempFolder(), await tempFolder()];
+    const line = "cp: error writing '/backup/a.d': No space left on device";
+    writeFileSync(join(bin, 'cp'), `#!/bin/sh\necho "${line}\n${line}" >&2\nexit 1\n`, { mode: 0o755 });
+    vi.stubEnv('PATH', `${bin}:${process.env['PATH']}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const to = join(parent, 'questdb');
+    await expect(copyFolder(root, to)).rejects.toMatchObject({
+      code: 'copy_failed',
+      message: `${root} was not copied (no room in ${to})`,
+    });
   });
 
   it.each([

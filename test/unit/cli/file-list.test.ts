@@ -78,6 +78,17 @@ describe('the list of files of a backup', () => {
     expect(() => execFileSync('sh', ['-c', command], { cwd: folder, stdio: 'pipe' })).toThrow();
   });
 
+  // The number is what an operator reads as the size of the check.
+  it('is refused where backup.json has another number of files', async () => {
+    const { files, parts: listed } = await readWholeFolder(folder);
+    const count = (files?.count ?? 0) + 1000;
+    const claimed = { parts: listed, ...(files && { files: { ...files, count } }) };
+    await expect(checkDatabaseFiles(folder, claimed)).rejects.toMatchObject({
+      code: 'backup_unusable',
+      message: expect.stringContaining(`${fileListName} has ${3 + others.length} files instead of ${count}`),
+    });
+  });
+
   it('of more files than one write has agrees, too', async () => {
     for (let i = 0; i < 2_500; i++) write(join(partition, `column${i}.d`), `${i}`);
     await finishWithList(folder, { ...backup, parts });
