@@ -73,7 +73,7 @@ export const snippets: readonly Snippet[] = [
     'OpenTelemetry Collector',
     'yaml',
     'collector.yaml',
-    'beside your file with the receiver `otlp`: `otelcol --config receivers.yaml --config collector.yaml`',
+    'a Collector with the extension `file_storage`, as `otelcol-contrib`, beside your file with the receiver `otlp`: `otelcol-contrib --config receivers.yaml --config collector.yaml`',
   ),
   spans('python', 'Python', 'python', 'spans.py', pythonPackages('spans.py')),
   spans(

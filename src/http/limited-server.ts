@@ -18,6 +18,7 @@ import { createPieceCheck } from './piece-check.ts';
 import {
   answerProtocolErrors,
   type Broken,
+  endAfterAnswers,
   endWith,
   type Http2Answer,
   type OverloadAnswer,
@@ -70,7 +71,7 @@ export type LimitedServer = ProtocolAnswers & {
   readonly makesRoom?: true;
   /** A client that ends its side ends its requests: nobody waits for their answers. Without it, they are answered. */
   readonly endsWithClient?: true;
-  /** Requests of one connection without an answer: more end it. */
+  /** Requests of one connection without an answer: one more ends it, behind their answers. */
   readonly openRequestsMax?: number;
   /** Called for each connection that the server refuses or ends, with the reason. */
   readonly onEnded?: (reason: string) => void;
@@ -208,6 +209,8 @@ const createServe = (
   const checkTarget = createTargetCheck();
   /** Connections that end with the answer to a request that is refused here. */
   const ending = new WeakSet<Socket>();
+  /** Connections that end behind the answers to as many requests as one may have open. */
+  const full = new WeakSet<Socket>();
   const refuse = (response: ServerResponse, broken: Broken & { request: IncomingMessage }): void => {
     ending.add(broken.request.socket);
     answerAndClose(response, 400, protocolAnswer(400, broken));
@@ -216,17 +219,25 @@ const createServe = (
     const { socket } = request;
     // This request arrived in the same read as the error that closed the connection, or behind a request that may end elsewhere.
     if (socket.destroyed || ending.has(socket)) return;
+    if (full.has(socket)) {
+      // It came in the same read, or an earlier request went on reading its body.
+      socket.pause();
+      return;
+    }
     if (room.isRefused(socket)) return answerAndClose(response, 503, overloadAnswer(request));
     if (hostsOf(request) > 1) return refuse(response, { request });
     if (isCoded(request)) return refuse(response, { fault: 'transfer_encoding', request });
     checkTarget(request);
     // HTTP/1.0 has no Host, and the adapter accepts no request without one.
     if (request.httpVersionMinor === 0) request.headers.host ??= 'localhost';
-    if (open.add(request, response) > openRequestsMax) {
+    if (open.count(socket) >= openRequestsMax) {
       ended('pipelined');
-      socket.destroy();
+      full.add(socket);
+      socket.pause();
+      endAfterAnswers(socket, open, () => void socket.end());
       return;
     }
+    open.add(request, response);
     room.begin(request, response);
     endUnreadBody(request, response, ended);
     listener(request, response);

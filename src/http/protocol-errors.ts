@@ -117,6 +117,19 @@ const cutAfter = (socket: Duplex, ms: number): void => {
   socket.once('close', () => clearTimeout(timer));
 };
 
+/** Calls `end` once the answers that are due on a connection are sent, and cuts it where its client does not read them, or goes on. */
+export const endAfterAnswers = (
+  socket: Duplex,
+  open: OpenRequests,
+  end: (isAnswered: boolean) => void | Promise<void>,
+): void => {
+  cutAfter(socket, answersMs);
+  open.afterAnswers(socket, async (isAnswered) => {
+    await end(isAnswered);
+    cutAfter(socket, lingerMs);
+  });
+};
+
 /**
  * Answers that the bytes of a connection are not a request, and ends it; after the answers that are due before, so that
  * no client assigns this one to an earlier request. With the status undefined it ends without an answer.
@@ -132,18 +145,16 @@ export const endWith = (
     socket.destroy();
     return;
   }
-  cutAfter(socket, answersMs);
   const request = open.unread(socket);
   const told = request === undefined ? undefined : breakOff?.(request, status, fault);
   // Where nobody reads the body now, the request is refused already, or will be when its body is asked for.
   const isLeft = fault === 'reset' && breakOff !== undefined && told === undefined;
-  open.afterAnswers(socket, async (isAnswered) => {
+  endAfterAnswers(socket, open, async (isAnswered) => {
     if (isAnswered || !socket.writable) socket.end();
     else if (!isLeft) {
       const content = (await told) ?? { status, ...protocolAnswer(status, { fault, request }) };
       if (socket.writable) writeRaw(socket, content);
     }
-    cutAfter(socket, lingerMs);
   });
 };
 

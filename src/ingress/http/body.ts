@@ -289,7 +289,8 @@ export const readBody = async (
   const room = byteReservation(inFlight, isKnown, mayGrow);
   const raw = await collect(request, limits.bodyBytesMax, room, inFlight, isPlain ? see : seeAll);
   if (isProblem(raw)) return raw;
-  const bytes = isPlain ? raw : await inflated(raw, encoding, limits, room, see);
+  // Nothing is no stream of any encoding, but some senders name one for every body.
+  const bytes = isPlain || raw.length === 0 ? raw : await inflated(raw, encoding, limits, room, see);
   if (isProblem(bytes)) {
     room.release();
     return bytes;

@@ -337,9 +337,13 @@ class OtlpSteps {
   }
 }
 
-/** Its bodies are snappy, and other protobuf than OTLP's. */
-const remoteWriteHint =
-  'it looks like Prometheus remote write, which no port takes: send OTLP, by Prometheus itself or by the Collector';
+/** Whether a request is one of Prometheus remote write: its bodies are snappy, and other protobuf than OTLP's. */
+export const isRemoteWrite = ({ headers }: Incoming): boolean =>
+  headers['x-prometheus-remote-write-version'] !== undefined;
+
+/** The remedy of such a request. */
+export const remoteWriteHint =
+  'it looks like Prometheus remote write, which no port takes: send it to an OpenTelemetry Collector (its receiver prometheusremotewrite, or prometheus to scrape), which sends OTLP';
 
 /** The encoding of the answer to a request whose own encoding is not one of OTLP's. */
 export const replyEncodingOf = ({ headers }: Incoming): OtlpEncoding =>
@@ -363,8 +367,7 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) 
     checkHead: ({ request }) => {
       if (encodingOf(request.headers['content-type']) === undefined)
         throw new Refused('content_type_unsupported');
-      if (request.headers['x-prometheus-remote-write-version'] !== undefined)
-        throw new Refused('encoding_unsupported', remoteWriteHint);
+      if (isRemoteWrite(request)) throw new Refused('encoding_unsupported', remoteWriteHint);
     },
     knowsHead: (sender) => steps.knowsHead(sender),
     admitHead: (sender) => steps.admitHead(sender),

@@ -32,7 +32,7 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
   not_stored: (detail) => withDetail('nothing was stored, retry the request', detail),
   unconfirmed: (detail) =>
     `${withDetail('published, but not all of it was confirmed in time', detail)}; retry with the same bytes, they are stored once`,
-  path_unknown: () => `unknown path: send to ${paths}`,
+  path_unknown: (detail) => withDetail('unknown path', detail === '' ? `send to ${paths}` : detail),
   method_not_allowed: (path) => `${path} accepts only POST`,
   protocol_error: (detail) => withDetail('malformed HTTP request', detail),
   aborted: (detail) => withDetail('the connection ended before the body was complete', detail),

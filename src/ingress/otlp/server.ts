@@ -1,9 +1,10 @@
 import type { Server } from 'node:http';
+import type { Incoming } from '../../http/incoming.ts';
 import { createReceiverServer, type Listening, type Route } from '../http/receiver-server.ts';
 import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { Refused } from '../refused.ts';
-import { replyEncodingOf } from './handler.ts';
+import { isRemoteWrite, remoteWriteHint, replyEncodingOf } from './handler.ts';
 import { refusedReply } from './refusal.ts';
 import type { OtlpSignal } from './signals.ts';
 
@@ -26,6 +27,12 @@ const preflightHeaders = (tokenHeaders: readonly string[]) =>
 
 /** How the requests of one signal are answered. */
 export type OtlpDoor = { readonly signal: OtlpSignal } & Pick<Route, 'handle' | 'recorder'>;
+
+/** Of remote write to the path that Prometheus has for it, the remedy is not another path. */
+const hinted = (refused: Refused, request: Incoming): Refused =>
+  refused.reason === 'path_unknown' && isRemoteWrite(request)
+    ? new Refused('path_unknown', remoteWriteHint)
+    : refused;
 
 /**
  * The receiver of OTLP over HTTP (OTLP/HTTP; specification 4.2), with a path for each signal. `recorder` takes what belongs to none of
@@ -50,7 +57,9 @@ export const createOtlpServer = (
       })),
       // Where no request could be read, no Content-Type is known: JSON.
       refuse: (refused, request) =>
-        refusedReply(request === undefined ? 'json' : replyEncodingOf(request), refused, links),
+        request === undefined
+          ? refusedReply('json', refused, links)
+          : refusedReply(replyEncodingOf(request), hinted(refused, request), links),
       retries408: false,
       http2Remedy:
         'send gRPC to its own port, 4317 by default, or OTLP over HTTP (OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf)',

@@ -113,7 +113,8 @@ const metrics = {
   keyHints: {
     resourceSpans: 'this path accepts only metrics, not traces: send them to /v1/traces',
     resourceLogs: 'this path accepts only metrics, not logs: send them to /v1/logs',
-    timeseries: 'it looks like Prometheus remote write, not OTLP: use an OTLP exporter, or the Collector',
+    timeseries:
+      'it looks like Prometheus remote write, not OTLP: send it to an OpenTelemetry Collector, which sends OTLP',
     data_id: 'it looks like a request of the push API: send it to port 10205, path /v2/push/',
     dataId: 'it looks like a request of the push API: send it to port 10205, path /v2/push/',
     metrics: metricsPlace,

@@ -71,7 +71,7 @@ const limitRate = async (on: TraceStack, { app_id: id, token }: Application): Pr
 };
 
 /** SIGSTOP reaches a process's threads one by one: waits until none of the bus's can confirm a publish any more. */
-export const pauseBus = async (on: TraceStack): Promise<void> => {
+export const pauseBus = async (on: Pick<TraceStack, 'stack'>): Promise<void> => {
   const { nats } = on.stack.engines;
   nats.pause();
   await waitFor('every thread of the bus to be stopped', 60_000, async () => {
