@@ -6,7 +6,6 @@ const src = resolve(import.meta.dirname, '../../../src');
 
 /** Where the bus, the receivers and transfer read the wall clock, and what they want of it: a time of day, and never an age. */
 const readings: Readonly<Record<string, readonly [times: number, what: string]>> = {
-  'bus/consumer-pause.ts': [2, 'dates that the server gets'],
   'bus/kept-bucket.ts': [1, 'when a bucket began to be filled, for people'],
   'bus/pulse-publisher.ts': [2, 'when the process began, for people, and its clock, to be compared'],
   'ingress/ingress.ts': [2, 'when tokens end, epochs'],
