@@ -65,10 +65,17 @@ const transportOf = (request: IncomingMessage, { proxies, local }: Peers): Trans
   return isLocal ? 'local' : 'open';
 };
 
-/** Cookies have no port: without TLS, the name tells the consoles of one machine from each other. */
+/**
+ * Cookies have no port: without TLS, the name tells the consoles of one machine from each other. By the port that the browser names: in
+ * containers all have the same one of their own.
+ */
+const localCookie = ({ headers }: IncomingMessage): string =>
+  `tidemark-${new URL(`http://${headers.host}`).port || '80'}`;
+
+/** The sender of a request, by its connection and its fields. */
 export const visitorOf = (request: IncomingMessage, peers: Peers): Visitor => {
   const transport = transportOf(request, peers);
-  const cookieName = transport === 'encrypted' ? encryptedCookie : `tidemark-${request.socket.localPort}`;
+  const cookieName = transport === 'local' ? localCookie(request) : encryptedCookie;
   return { transport, address: clientAddress(request, peers.proxies), cookieName };
 };
 

@@ -89,6 +89,14 @@ describe('the transport of a visitor', () => {
     expect(cookieText(visitorFor({}))).toContain('Max-Age=0');
   });
 
+  // In containers each console has the same port of its own: a log-in to the second ended the session of the first.
+  it('tells consoles of one machine apart by the port that the browser names', () => {
+    const nameAt = (host: string): string => visitorFor({ peer: '172.18.0.1', headers: { host } }).cookieName;
+    const hosts = ['127.0.0.1:20300', 'localhost:20300', '[::1]:443', '127.0.0.1', 'localhost:80'];
+    const names = ['tidemark-20300', 'tidemark-20300', 'tidemark-443', 'tidemark-80', 'tidemark-80'];
+    expect(hosts.map(nameAt)).toEqual(names);
+  });
+
   it('names the client behind a trusted proxy', () => {
     const headers = { 'x-forwarded-for': '198.51.100.7, 10.2.2.2', 'x-forwarded-proto': 'https' };
     expect(visitorFor({ peer: '10.1.1.1', headers }).address).toBe('198.51.100.7');
