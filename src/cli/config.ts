@@ -95,7 +95,7 @@ const requireWhatRolesRequire = async (settings: Settings, say: (warning: string
   await requireNatsFiles(natsTarget(settings));
   trustedProxiesOf('TIDEMARK_INGRESS_TRUSTED_PROXIES', ingress.trustedProxies);
   trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies);
-  localPeersOf(settings.consoleLocalPeers ?? '');
+  localPeersOf(settings.consoleLocalPeers ?? '', say);
   requireTlsFiles(tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress), say);
   requireTlsFiles(tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined }), say);
   if (admin.caFile !== undefined) trust(admin.caFile);

@@ -293,7 +293,7 @@ export const settingsTable = z.object({
   ),
   consoleLocalPeers: text.optional(
     'TIDEMARK_CONSOLE_LOCAL_PEERS',
-    'addresses of peers that count as this machine when the console is opened without TLS, separated by commas; gateway = the gateway of the default route, from which a published port of a container comes. Only where the port is published on loopback alone: its sessions travel in plain text (docs/console.md); default none',
+    'addresses of peers that count as this machine when the console is opened without TLS, separated by commas; gateway = the gateway of the default route, from which a published port of a container comes; no address and a warning where there is none. Only where the port is published on loopback alone: its sessions travel in plain text (docs/console.md); default none',
   ),
   consoleExplore: explore.setting(
     'TIDEMARK_CONSOLE_EXPLORE',

@@ -107,7 +107,7 @@ export const openReads = (
       await furtherStreams.look().catch(() => undefined);
       return furtherStreams.there;
     }),
-    console: openConsole(given.settings, { bus, adminTokens, audit }),
+    console: openConsole(given.settings, { bus, adminTokens, audit, log: given.log }),
     inspected,
   };
 };

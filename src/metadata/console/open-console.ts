@@ -2,6 +2,7 @@ import type { Bus } from '../../bus/connection.ts';
 import type { Settings } from '../../config/settings.ts';
 import { localPeersOf } from '../../runtime/local-peers.ts';
 import { trustedProxiesOf } from '../../runtime/trusted-proxies.ts';
+import type { Log } from '../../telemetry/log.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AdminTokens } from '../tokens/admin-tokens.ts';
 import { type Console, createConsole } from './console.ts';
@@ -15,7 +16,8 @@ export const openConsole = (
     bus,
     adminTokens,
     audit,
-  }: { readonly bus: Bus; readonly adminTokens: AdminTokens; readonly audit: Audit },
+    log,
+  }: { readonly bus: Bus; readonly adminTokens: AdminTokens; readonly audit: Audit; readonly log: Log },
 ): Console | undefined => {
   if (!settings.hasConsole) return undefined;
   const { metadata, consoleLocalPeers, links } = settings;
@@ -26,7 +28,7 @@ export const openConsole = (
     files: readConsoleFiles(settings.consoleFolder),
     peers: {
       proxies: trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies),
-      local: localPeersOf(consoleLocalPeers ?? ''),
+      local: localPeersOf(consoleLocalPeers ?? '', (text) => log.warn({}, text)),
     },
     links: {
       grafana: links.grafana ?? null,

@@ -9,7 +9,7 @@ import { localPeersOf } from '../../../../src/runtime/local-peers.ts';
 const parsed = parseTrustedProxies('10.0.0.0/8');
 if (!('proxies' in parsed)) throw new Error('the proxies do not parse');
 const { proxies } = parsed;
-const peers = { proxies, local: localPeersOf('172.18.0.1') };
+const peers = { proxies, local: localPeersOf('172.18.0.1', () => undefined) };
 
 type Given = { peer?: string; tls?: boolean; headers?: Record<string, string>; method?: string };
 
