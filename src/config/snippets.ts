@@ -73,7 +73,7 @@ export const snippets: readonly Snippet[] = [
     'OpenTelemetry Collector',
     'yaml',
     'collector.yaml',
-    'a Collector with the extension `file_storage`, as `otelcol-contrib`, beside your file with the receiver `otlp`: `otelcol-contrib --config receivers.yaml --config collector.yaml`',
+    'a Collector with the extension `file_storage`, as `otelcol-contrib`, beside your file with the receiver `otlp`: `otelcol-contrib --config receivers.yaml --config collector.yaml`; and a folder that its user can write: with the package `sudo install -d -o otelcol-contrib /var/lib/otelcol/tidemark`, in a container a volume at that path, of user 10001 in the official image',
   ),
   spans('python', 'Python', 'python', 'spans.py', pythonPackages('spans.py')),
   spans(

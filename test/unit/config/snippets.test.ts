@@ -47,6 +47,15 @@ describe('a snippet', () => {
     expect(new Set(snippets.map(({ pipeline, name }) => `${pipeline} ${name}`)).size).toBe(snippets.length);
   });
 
+  // The user of the package and of the image cannot make it: the Collector did not start.
+  it('for the Collector says who has to be able to write its folder, with the line that makes it', () => {
+    const snippet = snippets.find(({ name }) => name === 'collector');
+    const [, folder = ''] = /directory: ([^ ,]+)/.exec(snippet === undefined ? '' : read(snippet)) ?? [];
+    expect(folder).toMatch(/^\//);
+    expect(snippet?.needs).toContain(`install -d -o otelcol-contrib ${folder}\``);
+    expect(snippet?.needs).toMatch(/in a container a volume .* user 10001/);
+  });
+
   // Two processes with one resource share a series: a growth from the value of the other one is none. In Python the SDK sets the id.
   it.each(['javascript-logs', 'javascript-metrics', 'go-metrics', 'java-metrics'])(
     'for %s tells the processes of a service apart',
