@@ -3,6 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { backUpAll } from '../../../src/cli/streams-backup/back-up.ts';
+import { requireReadableSources } from '../../../src/cli/streams-backup/readable.ts';
 import { moveClickhouse } from '../../../src/cli/streams-backup/stores.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
 import type { Clickhouse } from '../../../src/stores/clickhouse/client.ts';
@@ -70,6 +71,14 @@ describe('what a backup may not read', () => {
       expect(fs.readdirSync(to)).toEqual([]);
     },
   );
+});
+
+// Another user would find the same.
+it('a link in a circle is none of what a backup may not read: the copy names it', async () => {
+  const db = join(await tempFolder(), 'db');
+  fs.mkdirSync(db);
+  fs.symlinkSync('circle', join(db, 'circle'));
+  await expect(requireReadableSources(db, [join(db, '..')], undefined)).resolves.toBeUndefined();
 });
 
 describe('the folder of backups that ClickHouse writes to', () => {
