@@ -16,8 +16,9 @@ if [ ! -e "$file" ]; then
     exit 1
   fi
 fi
-touch "$file"
-chmod 600 "$file"
+[ -e "$file" ] || : >"$file"
+# Its owner may share it with a group. Another one of that group may add to it, and not close it.
+chmod o= "$file" 2>/dev/null || echo "passwords.sh: $file may be open to others, and only its owner can close it: chmod o= $file" >&2
 # The last line may have no line feed: the first new password would be a part of it.
 [ -z "$(tail -c1 "$file")" ] || echo >>"$file"
 for name in NATS_INGRESS NATS_TRANSFER NATS_METADATA NATS_OPERATOR QUESTDB QUESTDB_READONLY CLICKHOUSE CLICKHOUSE_READONLY GRAFANA; do

@@ -15,7 +15,14 @@ import { readTime } from '../stores/clickhouse/time.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson, sayLines } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
-import { readWholeFolder, type WholeBackup } from './streams-backup/whole-folder.ts';
+import { fileName } from './streams-backup/folder.ts';
+import {
+  type BackupTimes,
+  readTimes,
+  readWholeFolder,
+  timesName,
+  type WholeBackup,
+} from './streams-backup/whole-folder.ts';
 import { withBus, withClickhouse } from './with-engines.ts';
 
 /** The tables of the publishers' book, and what names a line in each. */
@@ -83,17 +90,14 @@ const replicasMs = 300_000;
  * From when on lines may be missing in a backup, by the clock of ClickHouse. Lines that it has do not matter: one that is added again
  * replaces itself. Permanent Fault `clock_ahead` where the backup is of ClickHouse's future: no line would be found.
  */
-export const linesSince = (
-  backup: Pick<WholeBackup, 'started_at' | 'clickhouse_started_at'>,
-  now: Date,
-): Date => {
+export const linesSince = (backup: Pick<WholeBackup, 'started_at'> & BackupTimes, now: Date): Date => {
   const { started_at: byMachine, clickhouse_started_at: byClickhouse } = backup;
   const startedAt = Date.parse(byClickhouse ?? byMachine);
   if (startedAt > now.getTime() + replicasMs)
     throw new Fault(
       'permanent',
       'clock_ahead',
-      `the backup began at ${byClickhouse ?? byMachine}, which is after the time of ClickHouse, ${now.toISOString()}: set that time in its backup.json to one before the backup, and repeat`,
+      `the backup began at ${byClickhouse ?? byMachine}, which is after the time of ClickHouse, ${now.toISOString()}: set that time in its ${byClickhouse === undefined ? fileName : timesName} to one before the backup, and repeat`,
     );
   return new Date(startedAt - (byClickhouse === undefined ? doubtMs : replicasMs));
 };
@@ -114,7 +118,7 @@ export type ExportBookOptions = JsonOption & { backup: string; output: string };
 /** `tidemark account export-book`: on the installation that a backup was made of. */
 export const exportBook = async ({ backup, output, json }: ExportBookOptions): Promise<void> => {
   const settings = loadCommandSettings();
-  const copied = await readWholeFolder(backup);
+  const copied = { ...(await readWholeFolder(backup)), ...(await readTimes(backup)) };
   const begin = await withClickhouse(settings, async (clickhouse) =>
     linesSince(copied, await readTime(clickhouse)),
   );

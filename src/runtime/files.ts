@@ -16,6 +16,10 @@ export const isMissing = (error: unknown): boolean =>
 export const isNotPermitted = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'EPERM';
 
+/** Whether the user of this process may not do that to a file or folder. */
+export const isClosed = (error: unknown): boolean =>
+  isNotPermitted(error) || (error instanceof Error && 'code' in error && error.code === 'EACCES');
+
 /** The permanent Fault `file_unwritable` for a file or folder. */
 export const unwritable = (path: string, error: unknown): Fault =>
   new Fault('permanent', 'file_unwritable', `${path} cannot be written (${errorText(error)})`, error);

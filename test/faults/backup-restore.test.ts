@@ -261,6 +261,7 @@ it('a backup of everything is one command, may run again at once under load, and
       'files.txt',
       'nats',
       'questdb',
+      'times.json',
     ]);
   }
   // Nothing of it stays on the disk of the database.

@@ -275,6 +275,17 @@ it('a backup under load is restored into an installation on other ports: equal r
     'files.txt',
     'nats',
     'questdb',
+    'times.json',
+  ]);
+  // The previous version refuses a backup.json with any other field, and an upgrade may have to be undone.
+  expect(Object.keys(JSON.parse(readFileSync(join(backup, 'backup.json'), 'utf8'))).toSorted()).toEqual([
+    'files',
+    'finished_at',
+    'format',
+    'parts',
+    'program',
+    'started_at',
+    'version',
   ]);
   expect(statSync(backup).mode & 0o077).toBe(0);
   // QuestDB makes the files of its console again.

@@ -11,7 +11,7 @@ import { withBus, withClickhouse } from '../with-engines.ts';
 import type { BackupEntry } from './folder.ts';
 import { requireReadableSources } from './readable.ts';
 import { type DatabaseCopies, type TakeOptions, takeBackup } from './take.ts';
-import { copyAdminToken, finishWithList } from './whole-folder.ts';
+import { copyAdminToken, finishWithList, writeTimes } from './whole-folder.ts';
 
 /** Where the files of the databases are, as this process sees them. */
 export type DatabaseFiles = {
@@ -183,7 +183,8 @@ export const backUpAll = async (
   const options = { isLongPauseEnded: isLeftoverReleased, ...(signal === undefined ? {} : { signal }) };
   const entries = await backUpStreams(settings, nats, onStream, databases, options);
   await copyAdminToken(settings.dataFolder, target.path);
-  const times = { started_at: startedAt, clickhouse_started_at: clickhouseStartedAt?.toISOString() };
-  await finishWithList(target.path, { program: programVersion(), ...times, parts }, signal);
+  if (clickhouseStartedAt !== undefined)
+    await writeTimes(target.path, { clickhouse_started_at: clickhouseStartedAt.toISOString() });
+  await finishWithList(target.path, { program: programVersion(), started_at: startedAt, parts }, signal);
   return { entries, copied };
 };

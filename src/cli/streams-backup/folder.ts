@@ -8,7 +8,8 @@ import { errorText, Fault } from '../../model/fault.ts';
 import { isNotPermitted, unwritable } from '../../runtime/files.ts';
 import { sumOf } from './file-list.ts';
 
-const stateSchema = z.strictObject({
+// What a later version adds is left aside; what changes the meaning gets another `version`.
+const stateSchema = z.object({
   messages: z.int(),
   bytes: z.int(),
   firstSequence: z.int(),
@@ -16,7 +17,7 @@ const stateSchema = z.strictObject({
   removed: z.int(),
 });
 
-const entrySchema = z.strictObject({
+const entrySchema = z.object({
   stream: z.string(),
   /** The server's own configuration of it. */
   config: z.record(z.string(), z.unknown()),
@@ -26,7 +27,7 @@ const entrySchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-const manifestSchema = z.strictObject({
+const manifestSchema = z.object({
   format: z.literal('tidemark-streams'),
   version: z.literal(1),
   /** RFC 3339. Requests that were answered 2xx after the start may be missing. */

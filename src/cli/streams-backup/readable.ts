@@ -1,7 +1,7 @@
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorText, Fault } from '../../model/fault.ts';
-import { isMissing } from '../../runtime/files.ts';
+import { isClosed } from '../../runtime/files.ts';
 import { tokenFile } from './whole-folder.ts';
 
 /** Permanent Fault `file_unreadable` for what is there and closed to this user: names both. */
@@ -10,8 +10,8 @@ export const requireReadable = async (path: string): Promise<void> => {
     const isFolder = (await stat(path)).isDirectory();
     await access(path, isFolder ? constants.R_OK | constants.X_OK : constants.R_OK);
   } catch (error) {
-    // What is not there the copy itself reports.
-    if (isMissing(error)) return;
+    // What is not there, and a link in a circle, the copy itself reports.
+    if (!isClosed(error)) return;
     const owner = await stat(path).then(
       ({ uid }) => `, of user ${uid},`,
       () => '',

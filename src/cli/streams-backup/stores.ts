@@ -172,6 +172,9 @@ export const withoutPartsOf = (secret: string, message: string): string => {
   return hidden;
 };
 
+/** The server adds the stack of its C++ to its reason. */
+const withoutStack = (error: string): string => error.replace(/,? *Stack trace[\s\S]*/, '');
+
 const stateSchema = z.object({ status: z.string(), error: z.string() });
 
 export type ClickhouseCopy = {
@@ -207,7 +210,11 @@ const runToEnd = async (
     const [state] = await clickhouse.rows(stateSchema, query);
     if (state?.status === done) return;
     if (state !== undefined && state.status !== 'CREATING_BACKUP' && state.status !== 'RESTORING')
-      throw new Fault('permanent', 'clickhouse_backup_failed', `ClickHouse: ${state.status} ${state.error}`);
+      throw new Fault(
+        'permanent',
+        'clickhouse_backup_failed',
+        `ClickHouse: ${state.status} ${withoutStack(state.error)}`,
+      );
     // A replica that runs it may not be the one that was asked.
     if (cancelledAt !== undefined && performance.now() - cancelledAt > cancelMsMax)
       throw new Fault('permanent', 'clickhouse_backup_failed', 'ClickHouse does not end the cancelled copy');
@@ -215,22 +222,27 @@ const runToEnd = async (
   }
 };
 
-/**
- * `BACKUP DATABASE` to this destination; resolves once it is whole. Permanent Fault `clickhouse_backup_failed` with the server's
- * reason. No Fault has a key of the destination in its message.
- */
-export const backUpClickhouse = async (copy: ClickhouseCopy, signal?: AbortSignal): Promise<void> => {
+/** Its Faults have the text of the server as it is. */
+const runBackup = async (copy: ClickhouseCopy, signal?: AbortSignal): Promise<void> => {
   const { clickhouse, cluster, name, destination } = copy;
   const table =
     cluster === undefined ? 'system.backups' : `clusterAllReplicas(${literal(cluster)}, system.backups)`;
   const statement = `BACKUP DATABASE ${database} TO ${destination}`;
   checkStopped(signal, 'ClickHouse');
+  await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table, signal);
+};
+
+/**
+ * `BACKUP DATABASE` to this destination; resolves once it is whole. Permanent Fault `clickhouse_backup_failed` with the server's
+ * reason. No Fault has a key of the destination in its message.
+ */
+export const backUpClickhouse = async (copy: ClickhouseCopy, signal?: AbortSignal): Promise<void> => {
   try {
-    await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table, signal);
+    await runBackup(copy, signal);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     // Without its cause, which has the text of the server, too.
-    throw new Fault(error.kind, error.code, withoutPartsOf(destination, error.message));
+    throw new Fault(error.kind, error.code, withoutPartsOf(copy.destination, error.message));
   }
 };
 
@@ -251,13 +263,23 @@ const removeLeftovers = async (files: string): Promise<void> => {
   }
 };
 
-/** Permanent Fault `file_unwritable` for a folder that ClickHouse has to write to, with the line that mends it. */
-const closedToClickhouse = (files: string, why: string): Fault =>
-  new Fault(
+/** Permanent Fault `file_unwritable` for a folder that ClickHouse has to write to, with the line that mends it, and the reason. */
+const closedToClickhouse = async (files: string, why: string): Promise<Fault> => {
+  const above = dirname(files);
+  const isOfRoot = await stat(above).then(
+    ({ uid }) => uid === 0,
+    () => true,
+  );
+  // A folder of root is not the one that ClickHouse has its data in.
+  const [owner, mode] = isOfRoot
+    ? ['--reference=<data folder of ClickHouse>', '750']
+    : [`--reference=${above}`, `--reference=${above}`];
+  return new Fault(
     'permanent',
     'file_unwritable',
-    `${files} has to belong to the user of ClickHouse (${why}): mkdir -p ${files} && chown --reference=${dirname(files)} ${files} && chmod --reference=${dirname(files)} ${files}`,
+    `${files} has to belong to the user of ClickHouse: mkdir -p ${files} && chown ${owner} ${files} && chmod ${mode} ${files} (${why})`,
   );
+};
 
 /**
  * Makes ClickHouse's folder of backups where there is none, with the owner and the mode of the folder above: the server, which is
@@ -278,16 +300,17 @@ const makeBackupsFolder = async (files: string): Promise<() => Promise<void>> =>
     await chmod(files, above.mode & 0o7777);
   } catch (error) {
     await undo();
-    throw closedToClickhouse(files, errorText(error));
+    throw await closedToClickhouse(files, errorText(error));
   }
   return undo;
 };
 
-/** The server says it with the stack of its C++. */
-const isClosed = (error: unknown): boolean =>
+/** Whether the server may not write this copy; it says the same of a file of a table that it may not read. */
+const isClosedTo = (copy: string, error: unknown): error is Fault =>
   error instanceof Fault &&
   error.code === 'clickhouse_backup_failed' &&
-  /permission denied/i.test(error.message);
+  /permission denied/i.test(error.message) &&
+  error.message.includes(copy);
 
 /**
  * The same into ClickHouse's own folder of backups, which this process sees at `files`, from where it is moved to `to`. None stays
@@ -305,12 +328,12 @@ export const moveClickhouse = async (
   const name = `${ours}${copy.name}-${randomBytes(4).toString('hex')}`;
   const place = join(files, name);
   try {
-    await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` }, signal);
+    await runBackup({ ...copy, destination: `File(${literal(name)})` }, signal);
     await copyFolder(place, to, signal);
   } catch (error) {
     await rm(place, { recursive: true, force: true });
     await undo();
-    throw isClosed(error) ? closedToClickhouse(files, 'it was refused: permission denied') : error;
+    throw isClosedTo(name, error) ? await closedToClickhouse(files, error.message) : error;
   }
   await rm(place, { recursive: true, force: true });
 };

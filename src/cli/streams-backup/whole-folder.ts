@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, opendir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, opendir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
@@ -7,24 +7,34 @@ import { isMissing, unwritable } from '../../runtime/files.ts';
 import { checkFileList, writeFileList } from './file-list.ts';
 import { closeToOthers, fileName, readDocument } from './folder.ts';
 
-const schema = z.strictObject({
+// What a later version adds is left aside; what changes the meaning gets another `version`.
+const schema = z.object({
   format: z.literal('tidemark-backup'),
   version: z.literal(1),
   /** Of the program that made it. */
   program: z.string(),
   /** RFC 3339. Every item that was acknowledged before is in the copy. */
   started_at: z.iso.datetime(),
-  /** The same by the clock of ClickHouse, which writes the times of rows. Earlier versions wrote none. */
-  clickhouse_started_at: z.iso.datetime().optional(),
   finished_at: z.iso.datetime(),
   /** The folders of the copy, in the order of their copies: `nats`, `questdb`, `questdb-<instance>`, `clickhouse`. */
   parts: z.array(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/)).min(1),
   /** `files.txt`, which has the sums of the databases' files. Earlier versions wrote none. */
-  files: z.strictObject({ count: z.int(), sha256: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
+  files: z.object({ count: z.int(), sha256: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
 });
 
 /** A whole backup: the engines' copies are folders beside its file `backup.json`. */
 export type WholeBackup = z.output<typeof schema>;
+
+/** Beside `backup.json`, in which earlier versions refuse every field that they do not know. */
+export const timesName = 'times.json';
+
+const timesSchema = z.object({
+  /** `started_at` by the clock of ClickHouse, which writes the times of rows. */
+  clickhouse_started_at: z.iso.datetime().optional(),
+});
+
+/** Further times of a whole backup. Earlier versions wrote none. */
+export type BackupTimes = z.output<typeof timesSchema>;
 
 const tokenName = 'admin.token';
 
@@ -68,6 +78,15 @@ export const copyAdminToken = async (from: string, to: string): Promise<void> =>
     await copyFile(tokenFile(from), tokenFile(to));
   } catch (error) {
     if (!isMissing(error)) throw unwritable(to, error);
+  }
+};
+
+/** Before the backup is made whole. Permanent Fault `file_unwritable`. */
+export const writeTimes = async (folder: string, times: BackupTimes): Promise<void> => {
+  try {
+    await writeFile(join(folder, timesName), `${JSON.stringify(times)}\n`, { mode: 0o600, flush: true });
+  } catch (error) {
+    throw unwritable(folder, error);
   }
 };
 
@@ -138,4 +157,14 @@ export const readWholeFolder = async (folder: string): Promise<WholeBackup & { i
   if (!read.success)
     throw refuse(`${fileName} is of another kind; a copy of NATS alone is restored with --streams-only`);
   return { ...read.data, id: createHash('sha256').update(text).digest('hex') };
+};
+
+/** None where the backup has no such file. Permanent Fault `backup_unusable` for a damaged one. */
+export const readTimes = async (folder: string): Promise<BackupTimes> => {
+  try {
+    return timesSchema.parse(JSON.parse(await readFile(join(folder, timesName), 'utf8')));
+  } catch (error) {
+    if (isMissing(error)) return {};
+    throw unusable(folder, `${timesName} cannot be read (${errorText(error)})`);
+  }
 };

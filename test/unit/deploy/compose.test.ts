@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -300,14 +300,29 @@ describe('the compose stack', () => {
     expect(readFileSync(file, 'utf8')).toMatch(/^COMPOSE_PROJECT_NAME=second\nNATS_INGRESS_PASSWORD=/);
   });
 
-  it('closes a .env that was there, and keeps the passwords of its `export` lines', async () => {
+  it('closes a .env that was there to others alone, and keeps the passwords of its `export` lines', async () => {
     const folder = await tempFolder();
     const [script, file] = [join(folder, 'passwords.sh'), join(folder, '.env')];
     copyFileSync(join(deployFolder, 'passwords.sh'), script);
-    writeFileSync(file, '  export QUESTDB_PASSWORD=mine\n', { mode: 0o644 });
+    writeFileSync(file, '  export QUESTDB_PASSWORD=mine\n');
+    chmodSync(file, 0o664);
     execFileSync('sh', [script]);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(file).mode & 0o777).toBe(0o660);
     expect(readFileSync(file, 'utf8').match(/QUESTDB_PASSWORD=.*/g)).toEqual(['QUESTDB_PASSWORD=mine']);
+  });
+
+  // Only the owner of a file may change its mode, and a colleague of the group upgrades, too.
+  it('adds the passwords that an upgrade needs to a .env of another user, and says that it did not close it', async () => {
+    const folder = await tempFolder();
+    const [script, file] = [join(folder, 'passwords.sh'), join(folder, '.env')];
+    copyFileSync(join(deployFolder, 'passwords.sh'), script);
+    writeFileSync(file, 'QUESTDB_PASSWORD=mine\n');
+    writeFileSync(join(folder, 'chmod'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` };
+    const { status, stderr } = spawnSync('sh', [script], { env, encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, expect.stringMatching(/^passwords\.sh: .*chmod o= \S+\.env\n$/)]);
+    const made = readFileSync(file, 'utf8').match(/^\w+(?=_PASSWORD=.)/gm);
+    expect(made?.map((name) => `${name}_PASSWORD`).toSorted()).toEqual(neededVariables.toSorted());
   });
 
   it('gives Grafana the users that only read', () => {
