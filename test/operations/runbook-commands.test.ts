@@ -65,6 +65,8 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark usage --silent': { prints: /OWNER|WHOSE|no /i },
   'tidemark admin-token list': { prints: /admin/ },
   'tidemark top --once': { prints: /METRICS/ },
+  'tidemark audit': { prints: /token/ },
+  'tidemark console': { prints: /\/console\/login#/ },
   'tidemark audit --kind data_source --limit 20': { prints: /token/ },
   'tidemark token show <id>': { prints: /[0-9a-f]{32}/ },
   'tidemark report columns <id>': { prints: /COLUMN/ },
@@ -116,7 +118,6 @@ const notRun: Readonly<Record<string, string>> = {
   'BACKUP … TO File(name)': 'test/engines/clickhouse-confined.test.ts, with the name of a database',
   'nats stream report': 'of the program nats, which is not part of this one',
   'nats stream info <stream>': 'of the program nats, which is not part of this one',
-  'nats consumer resume': 'of the program nats, which is not part of this one',
 };
 
 const backupBegin = 'eval "$(tidemark env)"; ';
@@ -125,6 +126,12 @@ const backupBegin = 'eval "$(tidemark env)"; ';
 const blocksNotRun: readonly (readonly [begin: string, why: string])[] = [
   ['INGRESS=$(openssl', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
   ['kubectl ', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
+  ['COMPOSE_PROJECT_NAME=', 'lines of a file'],
+  [
+    'docker compose -f deploy/compose.yaml run',
+    'containers: test/containers/stack.test.ts upgrades with these steps',
+  ],
+  ['C="docker compose', 'containers: run by hand'],
   ['make test-containers', 'a suite of its own: test/containers/stack.test.ts'],
   ['B=/backup/', 'engines that hold nothing: test/faults/backup-restore.test.ts'],
   ['tidemark backup --to /backup/monday', 'engines of up: test/operations/moving.test.ts'],
