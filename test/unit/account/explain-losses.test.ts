@@ -20,7 +20,16 @@ const rowsOf =
 const none = (): number => 0;
 
 /** Of points: their time of arrival is not known. */
-const anyArrival = async () => (): number => Number.POSITIVE_INFINITY;
+const anyArrival = async () => () => ({ rows: Number.POSITIVE_INFINITY, early: 0 });
+
+/** The rows that arrived in each minute, and how many of them soon after its begin. */
+const arrivals =
+  (...minutes: readonly (readonly [rows: number, early: number])[]): LossEvidence['rowsArrived'] =>
+  async () =>
+  (_owner, at) => {
+    const [rows, early] = minutes[(at - minute) / 60] ?? [0, 0];
+    return { rows, early };
+  };
 
 /** Nothing was found before, and nothing says when rows arrived. */
 const nothing: LossEvidence = {
@@ -145,8 +154,7 @@ describe('items that seem lost', () => {
     const arrived =
       (at: number): LossEvidence['rowsArrived'] =>
       async () =>
-      (_owner, of) =>
-        of === at ? 5 : 0;
+      (_owner, of) => ({ rows: of === at ? 5 : 0, early: 0 });
     for (const found of [
       [early, late],
       [late, early],
@@ -161,6 +169,21 @@ describe('items that seem lost', () => {
     const alone = { ...nothing, unrecordedRows: rowsOf(() => 5), rowsArrived: arrived(minute) };
     const { differences } = await explainLosses([late], alone);
     expect(differences.map(textOf)).toEqual([['lost_in_the_stream', 1, 5, 4]]);
+  });
+
+  it('do not have the rows of a message of the next minute that arrived soon after its begin', async () => {
+    const [lost, lineless] = [difference({ items: 5 }), difference({ items: 5, minute: minute + 60 })];
+    const evidence = { ...nothing, unrecordedRows: rowsOf(() => 5), rowsArrived: arrivals([0, 0], [5, 5]) };
+    for (const known of [nothing.known, () => ({ unrecorded: 5, isLost: true })]) {
+      const { differences } = await explainLosses([lost, lineless], { ...evidence, known });
+      expect(differences.map(textOf)).toEqual([
+        ['lost_in_the_stream', 0, 5, 4],
+        ['unrecorded', 1, 5, 4],
+      ]);
+    }
+    // Requests that share a message with some of the minute before.
+    const alone = await explainLosses([lost], evidence);
+    expect(alone.differences.map(textOf)).toEqual([['unrecorded', 0, 5, 4]]);
   });
 
   it('are the later ones where nothing says when the rows arrived, unless they were called lost or unrecorded before', async () => {
@@ -200,7 +223,7 @@ describe('items that seem lost', () => {
         );
         const { differences, byStore } = await explainLosses(found, {
           ...{ ...nothing, unrecordedRows: rowsOf(() => all - named) },
-          rowsArrived: async () => (_owner, at) => settled.get(at) ?? 0,
+          rowsArrived: async () => (_owner, at) => ({ rows: settled.get(at) ?? 0, early: 0 }),
           known: () => ({ unrecorded: random(30), isLost: random(2) === 0 }),
         });
         named += byStore.get('metrics 1 0') ?? 0;
