@@ -100,10 +100,11 @@ class RowsLeft {
 }
 
 /**
- * Gives each row of the stores to one loss. Every loss has rows of its own minute before any has those that arrived soon after it. What an
- * earlier look has called unrecorded stays so, as far as there are rows, and what it has called lost stays so, as far as other losses need
- * them: rows cannot be of a message that was missed before they came. Else the earliest losses have them, since rows are there after their
- * arrival.
+ * Gives each row of the stores to one loss. Rows of a message whose record alone is gone are no other one's; it has no more of them than
+ * arrived in its minute, since some of its items may have been dropped. Then every loss has rows of its own minute before any has those
+ * that arrived soon after it. What an earlier look has called unrecorded stays so, as far as there are rows, and what it has called lost
+ * stays so, as far as other losses need them: rows cannot be of a message that was missed before they came. Else the earliest losses have
+ * them, since rows are there after their arrival.
  */
 const shareRows = async (
   losses: readonly Loss[],
@@ -112,14 +113,14 @@ const shareRows = async (
   const open = losses.filter(({ each, ofRecords }) => each.items > ofRecords);
   const asked = new Map(open.map(({ each }) => [ownerText(each), each]));
   const left = new Map(await unrecordedRows([...asked.values()]));
-  // Rows of a message whose record alone is gone are no other one's.
-  for (const each of withoutRecord)
-    left.set(ownerText(each), Math.max(0, (left.get(ownerText(each)) ?? 0) - each.items));
   const inOrder = open
     .filter(({ each }) => (left.get(ownerText(each)) ?? 0) > 0)
     .toSorted((a, b) => a.each.minute - b.each.minute);
   if (inOrder.length === 0) return;
-  const rows = new RowsLeft(left, await rowsArrived(inOrder.map(({ each }) => each)));
+  const placed = withoutRecord
+    .filter((each) => asked.has(ownerText(each)))
+    .map((each): Loss => ({ each, ofRecords: 0, ofStore: 0 }));
+  const rows = new RowsLeft(left, await rowsArrived([...inOrder, ...placed].map(({ each }) => each)));
   const give = (loss: Loss, limit: number, part: 'own' | 'early'): void =>
     rows.give(loss, limit, part, rowsBefore(loss.each, loss.each.minute));
   const limits: ((loss: Loss) => number)[] = [
@@ -128,6 +129,7 @@ const shareRows = async (
     ({ each }) => each.items,
   ];
   for (const part of ['own', 'early'] as const) {
+    for (const loss of placed) give(loss, loss.each.items, part);
     for (const limitOf of limits) for (const loss of inOrder) give(loss, limitOf(loss), part);
   }
 };

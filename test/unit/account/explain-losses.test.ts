@@ -186,6 +186,71 @@ describe('items that seem lost', () => {
     expect(alone.differences.map(textOf)).toEqual([['unrecorded', 0, 5, 4]]);
   });
 
+  it('do not have the rows of a message of their own minute whose record alone is gone', async () => {
+    const { differences } = await explainLosses([difference({ items: 10 })], {
+      ...{ ...nothing, unrecordedRows: rowsOf(() => 20), rowsArrived: arrivals([10, 0]) },
+      withoutRecord: [difference({ kind: 'unrecorded', items: 10, messages: 1 })],
+    });
+    expect(differences.map(textOf)).toEqual([
+      ['lost_in_the_stream', 0, 10, 4],
+      ['unrecorded', 0, 10, 1],
+    ]);
+  });
+
+  it('are not those of a stored message because items of another one, whose record alone is gone, were dropped', async () => {
+    for (const at of [minute - 60, minute + 60]) {
+      const stored = difference({ items: 10, minute: at });
+      const { differences } = await explainLosses([stored], {
+        ...{ ...nothing, unrecordedRows: rowsOf(() => 12) },
+        // Eight of its ten items were dropped.
+        rowsArrived: async () => (_owner, of) => {
+          const rows = of === minute ? 2 : 0;
+          return of === at ? { rows: 10, early: 10 } : { rows, early: rows };
+        },
+        withoutRecord: [difference({ kind: 'unrecorded', items: 10, messages: 1 })],
+      });
+      expect(differences.map(textOf)).toEqual([
+        ['unrecorded', (at - minute) / 60, 10, 4],
+        ['unrecorded', 0, 10, 1],
+      ]);
+    }
+  });
+
+  it('are exactly those without rows beside messages whose record alone is gone, in random histories', async () => {
+    for (let seed = 1; seed <= 2_000; seed++) {
+      const random = randomOf(seed);
+      const minutes = Array.from({ length: 1 + random(5) }, (_, index) => {
+        const [stored, lost] = [random(3) * random(20), random(2) * (1 + random(20))];
+        return {
+          at: minute + 60 * index,
+          stored,
+          lost,
+          early: random(stored + 1),
+          isPlaced: random(3) === 0,
+        };
+      });
+      // Of a message whose record alone is gone the others were dropped.
+      const of = ({ at, stored, lost }: (typeof minutes)[number]) =>
+        difference({ minute: at, items: stored + lost, messages: 1 });
+      const foreign = random(2) * random(30);
+      const rows = minutes.reduce((sum, { stored }) => sum + stored, foreign);
+      const lines = minutes.filter(({ isPlaced }) => !isPlaced);
+      const { differences } = await explainLosses(lines.map(of), {
+        ...{ ...nothing, unrecordedRows: rowsOf(() => rows) },
+        rowsArrived: arrivals(...minutes.map(({ stored, early }) => [stored, early] as const)),
+        known: () => ({ unrecorded: random(30), isLost: random(2) === 0 }),
+        withoutRecord: minutes
+          .filter(({ isPlaced }) => isPlaced)
+          .map((each) => ({ ...of(each), kind: 'unrecorded' as const })),
+      });
+      const lost = differences
+        .filter(({ kind, items }) => kind === 'lost_in_the_stream' && items > 0)
+        .map(({ minute: at, items }) => [at, items]);
+      const expected = lines.flatMap((each) => (each.lost > 0 ? [[each.at, each.lost]] : []));
+      expect(lost, `seed ${seed}`).toEqual(expected);
+    }
+  });
+
   it('are the later ones where nothing says when the rows arrived, unless they were called lost or unrecorded before', async () => {
     const found = [1, 0, 2].map((at) => difference({ items: 5, minute: minute + 60 * at }));
     const unrecordedOf = async (known: LossEvidence['known']): Promise<unknown[]> => {
