@@ -4,8 +4,15 @@ import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { ofDays, readingOfRows, rowsOf } from './application-rows.ts';
 import { type Difference, type Owner, pipelineOf } from './difference.ts';
 
-/** How many rows of an owner may be of messages of a minute (Unix seconds); infinite where the store does not say. */
-export type RowsArrived = (owner: Owner, minute: number) => number;
+/** Rows of an owner that arrived in a minute; infinite where the store does not say when. */
+export type ArrivedRows = {
+  readonly rows: number;
+  /** How many of them may be of messages of the minute before. */
+  readonly early: number;
+};
+
+/** What arrived in a minute (Unix seconds) of the losses, or in the one after it. */
+export type RowsArrived = (owner: Owner, minute: number) => ArrivedRows;
 
 const count = z.coerce.number();
 const row = z.object({ app_id: count, minute_at: count, rows: count, early: count });
@@ -41,7 +48,7 @@ const around = (minutes: readonly number[], ...seconds: readonly number[]): numb
 ];
 
 /**
- * Of these losses of one stream, how many rows each may have by their time of arrival. `daysOf`: the event days on which an owner has rows
+ * Of these differences of one stream, how many rows each may have by their time of arrival. `daysOf`: the event days on which an owner has rows
  * without a record. QuestDB has no time of arrival. Throws the Faults of ClickHouse.
  */
 export const readArrivedRows = async (
@@ -51,7 +58,7 @@ export const readArrivedRows = async (
 ): Promise<RowsArrived> => {
   const [first] = losses;
   const pipeline = first === undefined ? 'metrics' : pipelineOf(first.stream);
-  if (pipeline === 'metrics') return () => Number.POSITIVE_INFINITY;
+  if (pipeline === 'metrics') return () => ({ rows: Number.POSITIVE_INFINITY, early: 0 });
   const owners = [...new Set(losses.map(({ appId }) => appId))];
   const days = [...new Set(losses.flatMap(daysOf))];
   const all = [...new Set(losses.map(({ minute }) => minute))];
@@ -70,6 +77,5 @@ export const readArrivedRows = async (
     for (const each of await clickhouse.rows(row, queryOf(stored), { params, ...readingOfRows }))
       found.set(`${each.app_id} ${each.minute_at}`, each);
   }
-  return ({ appId }, minute) =>
-    (found.get(`${appId} ${minute}`)?.rows ?? 0) + (found.get(`${appId} ${minute + 60}`)?.early ?? 0);
+  return ({ appId }, minute) => found.get(`${appId} ${minute}`) ?? { rows: 0, early: 0 };
 };

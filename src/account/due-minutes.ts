@@ -10,6 +10,8 @@ export type DueMinutes = {
   begin(isTouched: boolean): OutlineScope;
   /** The minutes of a stream (Unix seconds) that are due by the outlines of this look. `exists`: whether the stream does. */
   of(stream: string, outlines: readonly Outline[], exists: boolean): number[];
+  /** Another process has stored something else of this minute of a stream: it is due once more. Before a look begins. */
+  reopen(stream: string, minute: number): void;
   /** These minutes of the stream were compared; those of `pending` have something on its way. */
   compared(stream: string, minutes: readonly number[], pending: ReadonlySet<number>): void;
   /** Ends a look that compared what was due. */
@@ -164,8 +166,15 @@ class Minutes implements DueMinutes {
     }
     this.forget(stream, seen);
     // What its older minutes lack is due as soon as that of the present ones.
-    if (hadExisted !== undefined && hadExisted !== exists) this.reopen(stream);
+    if (hadExisted !== undefined && hadExisted !== exists) this.reopenAll(stream);
     return firstOf(minutes, seen, (minute) => this.stateOf(stream, minute));
+  }
+
+  reopen(stream: string, minute: number): void {
+    // Of older ones that are not known lines may have expired: as many are compared as after a start.
+    const isRecent = minute >= this.options.now() / 1000 - firstSeconds;
+    if (isRecent || this.minutes.has(minuteKey(stream, minute)))
+      this.stateOf(stream, minute).isPending = true;
   }
 
   compared(stream: string, minutes: readonly number[], pending: ReadonlySet<number>): void {
@@ -208,7 +217,7 @@ class Minutes implements DueMinutes {
   }
 
   /** Every known minute of the stream is to be compared. */
-  private reopen(stream: string): void {
+  private reopenAll(stream: string): void {
     for (const state of this.minutes.values()) if (state.stream === stream) state.compared = '';
   }
 

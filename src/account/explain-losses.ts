@@ -17,8 +17,8 @@ export type LossEvidence = {
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
   /** How many of these rows were there before the minute: they are of no message of it. */
   readonly rowsBefore: (owner: Owner, minute: number) => number;
-  /** How many of these rows can be of each loss by their time of arrival. */
-  readonly rowsArrived: (losses: readonly Difference[]) => Promise<RowsArrived>;
+  /** How many of these rows arrived in the minute of each of these, and in the next one. */
+  readonly rowsArrived: (differences: readonly Difference[]) => Promise<RowsArrived>;
   readonly known: (loss: Difference) => KnownLoss;
   /** Messages whose record is gone although their place is there. */
   readonly withoutRecord: readonly Difference[];
@@ -66,12 +66,45 @@ const settledMessages = (each: Difference, items: number): number => {
 /** A loss, and what explains it. */
 type Loss = { readonly each: Difference; readonly ofRecords: number; ofStore: number };
 
-const minuteOf = (each: Difference): string => `${ownerText(each)} ${each.minute}`;
+/** Rows without a record: those that are left of each owner, and of those that arrived in each minute. */
+class RowsLeft {
+  private readonly left: Map<string, number>;
+  private readonly arrived: RowsArrived;
+  private readonly minutes = new Map<string, { rows: number; early: number }>();
+
+  constructor(left: Map<string, number>, arrived: RowsArrived) {
+    this.left = left;
+    this.arrived = arrived;
+  }
+
+  /** Gives a loss rows of its own minute, or early ones of the next. `before`: this many are of none. */
+  give(loss: Loss, limit: number, part: 'own' | 'early', before: number): void {
+    const { each, ofRecords, ofStore } = loss;
+    const owner = ownerText(each);
+    const left = this.left.get(owner) ?? 0;
+    const there = this.minuteOf(each, part === 'own' ? each.minute : each.minute + 60);
+    const here = part === 'own' ? there.rows : Math.min(there.rows, there.early);
+    const taken = Math.max(0, Math.min(each.items - ofRecords - ofStore, limit, left - before, here));
+    loss.ofStore += taken;
+    this.left.set(owner, left - taken);
+    there.rows -= taken;
+    if (part === 'early') there.early -= taken;
+  }
+
+  private minuteOf(owner: Owner, minute: number): { rows: number; early: number } {
+    const key = `${ownerText(owner)} ${minute}`;
+    const there = this.minutes.get(key) ?? { ...this.arrived(owner, minute) };
+    this.minutes.set(key, there);
+    return there;
+  }
+}
 
 /**
- * Gives each row of the stores to one loss. What an earlier look has called unrecorded stays so, as far as there are rows, and what it has
- * called lost stays so, as far as other losses need them: rows cannot be of a message that was missed before they came. Else the earliest
- * losses have them, since rows are there after their arrival.
+ * Gives each row of the stores to one loss. Rows of a message whose record alone is gone are no other one's; it has no more of them than
+ * arrived in its minute, since some of its items may have been dropped. Then every loss has rows of its own minute before any has those
+ * that arrived soon after it. What an earlier look has called unrecorded stays so, as far as there are rows, and what it has called lost
+ * stays so, as far as other losses need them: rows cannot be of a message that was missed before they came. Else the earliest losses have
+ * them, since rows are there after their arrival.
  */
 const shareRows = async (
   losses: readonly Loss[],
@@ -80,29 +113,25 @@ const shareRows = async (
   const open = losses.filter(({ each, ofRecords }) => each.items > ofRecords);
   const asked = new Map(open.map(({ each }) => [ownerText(each), each]));
   const left = new Map(await unrecordedRows([...asked.values()]));
-  // Rows of a message whose record alone is gone are no other one's.
-  for (const each of withoutRecord)
-    left.set(ownerText(each), Math.max(0, (left.get(ownerText(each)) ?? 0) - each.items));
   const inOrder = open
     .filter(({ each }) => (left.get(ownerText(each)) ?? 0) > 0)
     .toSorted((a, b) => a.each.minute - b.each.minute);
   if (inOrder.length === 0) return;
-  const arrived = await rowsArrived(inOrder.map(({ each }) => each));
-  const ofMinute = new Map(inOrder.map(({ each }) => [minuteOf(each), arrived(each, each.minute)]));
-  const share = (limitOf: (loss: Loss) => number): void => {
-    for (const loss of inOrder) {
-      const { each, ofRecords, ofStore } = loss;
-      const rows = (left.get(ownerText(each)) ?? 0) - rowsBefore(each, each.minute);
-      const here = ofMinute.get(minuteOf(each)) ?? 0;
-      const taken = Math.max(0, Math.min(each.items - ofRecords - ofStore, limitOf(loss), rows, here));
-      loss.ofStore += taken;
-      left.set(ownerText(each), (left.get(ownerText(each)) ?? 0) - taken);
-      ofMinute.set(minuteOf(each), here - taken);
-    }
-  };
-  share(({ each, ofRecords }) => known(each).unrecorded - ofRecords);
-  share(({ each }) => (known(each).isLost ? 0 : each.items));
-  share(({ each }) => each.items);
+  const placed = withoutRecord
+    .filter((each) => asked.has(ownerText(each)))
+    .map((each): Loss => ({ each, ofRecords: 0, ofStore: 0 }));
+  const rows = new RowsLeft(left, await rowsArrived([...inOrder, ...placed].map(({ each }) => each)));
+  const give = (loss: Loss, limit: number, part: 'own' | 'early'): void =>
+    rows.give(loss, limit, part, rowsBefore(loss.each, loss.each.minute));
+  const limits: ((loss: Loss) => number)[] = [
+    ({ each, ofRecords }) => known(each).unrecorded - ofRecords,
+    ({ each }) => (known(each).isLost ? 0 : each.items),
+    ({ each }) => each.items,
+  ];
+  for (const part of ['own', 'early'] as const) {
+    for (const loss of placed) give(loss, loss.each.items, part);
+    for (const limitOf of limits) for (const loss of inOrder) give(loss, limitOf(loss), part);
+  }
 };
 
 /**

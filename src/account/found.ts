@@ -10,8 +10,11 @@ export type FoundDifferences = {
   readonly changes: number;
   /** Of those in the scope, exactly these are there now. Throws the Faults of ClickHouse; nothing has changed then. */
   replace(isInScope: (difference: Difference) => boolean, now: readonly Difference[]): Promise<void>;
-  /** Takes over what other processes have left, where that was long ago. Throws the Faults of ClickHouse. */
-  takeOver(): Promise<void>;
+  /**
+   * Takes over what other processes have left, where that was long ago. Returns the differences that they have added, changed or
+   * withdrawn. Throws the Faults of ClickHouse.
+   */
+  takeOver(): Promise<readonly Difference[]>;
   /** Those of the filter and scope as other processes have left them. Throws the Faults of ClickHouse. */
   readAgain(filter: DifferenceFilter, isInScope: (difference: Difference) => boolean): Promise<Difference[]>;
 };
@@ -22,6 +25,11 @@ export type FoundDifferences = {
  */
 const takeOverMs = 60_000;
 
+const isSame = (known: Difference | undefined, each: Difference): boolean =>
+  known?.items === each.items &&
+  known.messages === each.messages &&
+  (known.placedItems ?? 0) === (each.placedItems ?? 0);
+
 /** Reads what is stored. `elapsed`: ms of a clock that is never set. Throws the Faults of ClickHouse. */
 export const openFoundDifferences = async (
   clickhouse: Clickhouse,
@@ -29,11 +37,15 @@ export const openFoundDifferences = async (
 ): Promise<FoundDifferences> => {
   const stored = new Map<string, Difference>();
   let readAt = 0;
-  const readAll = async (): Promise<void> => {
+  const readAll = async (): Promise<Difference[]> => {
     const now = await readDifferences(clickhouse, {});
+    const changed: Difference[] = now.filter((each) => !isSame(stored.get(differenceKey(each)), each));
+    for (const each of now) stored.delete(differenceKey(each));
+    changed.push(...stored.values());
     stored.clear();
     for (const each of now) stored.set(differenceKey(each), each);
     readAt = elapsed();
+    return changed;
   };
   await readAll();
 
@@ -48,9 +60,7 @@ export const openFoundDifferences = async (
     get changes() {
       return changes;
     },
-    takeOver: async () => {
-      if (elapsed() - readAt >= takeOverMs) await readAll();
-    },
+    takeOver: async () => (elapsed() - readAt >= takeOverMs ? await readAll() : []),
     readAgain: async (filter, isInScope) => {
       const now = (await readDifferences(clickhouse, filter)).filter(isInScope);
       for (const [key, each] of stored) if (isInScope(each)) stored.delete(key);
@@ -59,12 +69,7 @@ export const openFoundDifferences = async (
     },
     replace: async (isInScope, now) => {
       const keys = new Set(now.map(differenceKey));
-      const changed = now.filter((each) => {
-        const known = stored.get(differenceKey(each));
-        if (known === undefined) return true;
-        const isSame = known.items === each.items && known.messages === each.messages;
-        return !isSame || (known.placedItems ?? 0) !== (each.placedItems ?? 0);
-      });
+      const changed = now.filter((each) => !isSame(stored.get(differenceKey(each)), each));
       const gone = [...stored]
         .filter(([key, each]) => isInScope(each) && !keys.has(key))
         .map(([, each]) => each);

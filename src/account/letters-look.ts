@@ -37,7 +37,7 @@ export type LettersLookDependencies = {
 export type LettersLook = {
   /**
    * Searches for lost dead letters, in a fortieth of the time at most, a tenth while it misses some, and stores what it finds; seldom
-   * while DEADLETTER stays as it is. `isTouched`: lines of the books were changed or removed. Returns how long it waited for LEDGER, in ms.
+   * while DEADLETTER stays as it is. `isTouched`: lines of the books were changed or removed, or another process has stored other losses. Returns how long it waited for LEDGER, in ms.
    * Throws the Faults of NATS and ClickHouse.
    */
   look(found: FoundDifferences, isTouched: boolean): Promise<number>;
@@ -70,7 +70,10 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
   let shown: string | undefined;
   const look = async (found: FoundDifferences, isTouched: boolean): Promise<number> => {
     const startedAt = performance.now();
-    if (isTouched) unchanged.touch();
+    if (isTouched) {
+      unchanged.touch();
+      shown = undefined;
+    }
     if (startedAt < dueAt) return 0;
     waitedMs = 0;
     const state = await reads.readState();

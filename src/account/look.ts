@@ -17,7 +17,7 @@ import {
   type Queue,
 } from './compare.ts';
 import { comparedIn, knownLosses, newlyLostIn, readStoredGaps } from './compared-differences.ts';
-import { type Owner, streamOfStore } from './difference.ts';
+import { type Difference, isOfStore, type Owner, streamOfStore } from './difference.ts';
 import { createDueMinutes, firstSeconds, windowSeconds } from './due-minutes.ts';
 import { createEarlierRows } from './earlier-rows.ts';
 import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
@@ -25,6 +25,7 @@ import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
 import { minuteKey } from './listed-minutes.ts';
 import { createLookAside, type LookAside } from './look-aside.ts';
+import { isOfLetters } from './lost-letters.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { notNamedByBooks } from './named-rows.ts';
 import { sumOrphans } from './orphan-sums.ts';
@@ -154,8 +155,8 @@ class Looks {
     this.found ??= await openFoundDifferences(clickhouse, performance.now.bind(performance));
     this.storesWaitedMs = 0;
     const { found } = this;
-    await found.takeOver();
     this.streams = [...this.deps.streams, ...((await this.deps.furtherStreams?.()) ?? [])];
+    this.reopen(await found.takeOver());
     await this.ends.begin();
     this.earlierRows.note(found.all);
     const changesBefore = found.changes;
@@ -202,6 +203,15 @@ class Looks {
     const isSearching = this.isStoreSearched || this.letters.isSearching;
     const isCalm = !this.isHalted && !isSearching && found.changes === changesBefore;
     return { waitedMs: waitedMs + lettersWaitedMs + this.storesWaitedMs, isCalm, hasFound: !found.isEmpty };
+  }
+
+  /** What other processes have stored of these may not be what this one finds. */
+  private reopen(changed: readonly Difference[]): void {
+    const names = new Set(this.streams.map(({ name }) => name));
+    for (const each of changed) {
+      if (isOfLetters(each)) this.isTouchedForLetters = true;
+      else if (!isOfStore(each) && names.has(each.stream)) this.minutes.reopen(each.stream, each.minute);
+    }
   }
 
   /** Between two looks at the stores, what the books name by now is taken off what was found there. */

@@ -304,7 +304,7 @@ describe('a stream that is shorter than it was', () => {
     });
     const replaced: string[] = [];
     const differences = {
-      ...{ all: [], isEmpty: true, changes: 0, takeOver: async () => {}, readAgain: async () => [] },
+      ...{ all: [], isEmpty: true, changes: 0, takeOver: async () => [], readAgain: async () => [] },
       replace: async (_: unknown, now: readonly { readonly messages: number }[]) => {
         replaced.push(...now.map(({ messages }) => String(messages)));
       },

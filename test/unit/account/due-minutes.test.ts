@@ -34,8 +34,16 @@ const startLooks = () => {
       exists = true,
       isFailed = false,
       isTouched = false,
-    }: { pending?: number[]; exists?: boolean; isFailed?: boolean; isTouched?: boolean } = {},
+      reopened = [],
+    }: {
+      pending?: number[];
+      exists?: boolean;
+      isFailed?: boolean;
+      isTouched?: boolean;
+      reopened?: number[];
+    } = {},
   ) => {
+    for (const minute of reopened) due.reopen(stream, minute);
     const { seconds, minutes: asked } = due.begin(isTouched);
     const minutes = due.of(stream, outlines, exists);
     if (!isFailed) {
@@ -108,6 +116,24 @@ describe('the minutes that are due', () => {
       });
     expect(look([outline(old, 5)])).toEqual({ seconds: recent, asked: [old], minutes: [old] });
     expect(look([]).asked).toEqual([]);
+  });
+
+  it('are one of which another process has stored something else, once, whether it is remembered or not', () => {
+    const look = startedLooks();
+    look([]);
+    const reopened = [old, present - 4 * 3_600];
+    const lines = reopened.map((minute) => outline(minute, 5));
+    const again = look(lines, { reopened, isFailed: true });
+    expect(again.asked.toSorted()).toEqual(reopened.toSorted());
+    expect(look(lines).minutes).toEqual(reopened.toSorted());
+    expect(look(lines)).toMatchObject({ asked: [], minutes: [] });
+  });
+
+  it('are none of before the first window, and none without lines, where another process has stored something of it', () => {
+    const look = startedLooks();
+    const [beyond, without] = [present - first - 60, present - 4 * 3_600];
+    expect(look([], { reopened: [beyond, without] }).asked).toEqual([without]);
+    expect(look([])).toMatchObject({ asked: [], minutes: [] });
   });
 
   it('are all of them once the stream is gone', () => {

@@ -20,7 +20,16 @@ const rowsOf =
 const none = (): number => 0;
 
 /** Of points: their time of arrival is not known. */
-const anyArrival = async () => (): number => Number.POSITIVE_INFINITY;
+const anyArrival = async () => () => ({ rows: Number.POSITIVE_INFINITY, early: 0 });
+
+/** The rows that arrived in each minute, and how many of them soon after its begin. */
+const arrivals =
+  (...minutes: readonly (readonly [rows: number, early: number])[]): LossEvidence['rowsArrived'] =>
+  async () =>
+  (_owner, at) => {
+    const [rows, early] = minutes[(at - minute) / 60] ?? [0, 0];
+    return { rows, early };
+  };
 
 /** Nothing was found before, and nothing says when rows arrived. */
 const nothing: LossEvidence = {
@@ -145,8 +154,7 @@ describe('items that seem lost', () => {
     const arrived =
       (at: number): LossEvidence['rowsArrived'] =>
       async () =>
-      (_owner, of) =>
-        of === at ? 5 : 0;
+      (_owner, of) => ({ rows: of === at ? 5 : 0, early: 0 });
     for (const found of [
       [early, late],
       [late, early],
@@ -161,6 +169,86 @@ describe('items that seem lost', () => {
     const alone = { ...nothing, unrecordedRows: rowsOf(() => 5), rowsArrived: arrived(minute) };
     const { differences } = await explainLosses([late], alone);
     expect(differences.map(textOf)).toEqual([['lost_in_the_stream', 1, 5, 4]]);
+  });
+
+  it('do not have the rows of a message of the next minute that arrived soon after its begin', async () => {
+    const [lost, lineless] = [difference({ items: 5 }), difference({ items: 5, minute: minute + 60 })];
+    const evidence = { ...nothing, unrecordedRows: rowsOf(() => 5), rowsArrived: arrivals([0, 0], [5, 5]) };
+    for (const known of [nothing.known, () => ({ unrecorded: 5, isLost: true })]) {
+      const { differences } = await explainLosses([lost, lineless], { ...evidence, known });
+      expect(differences.map(textOf)).toEqual([
+        ['lost_in_the_stream', 0, 5, 4],
+        ['unrecorded', 1, 5, 4],
+      ]);
+    }
+    // Requests that share a message with some of the minute before.
+    const alone = await explainLosses([lost], evidence);
+    expect(alone.differences.map(textOf)).toEqual([['unrecorded', 0, 5, 4]]);
+  });
+
+  it('do not have the rows of a message of their own minute whose record alone is gone', async () => {
+    const { differences } = await explainLosses([difference({ items: 10 })], {
+      ...{ ...nothing, unrecordedRows: rowsOf(() => 20), rowsArrived: arrivals([10, 0]) },
+      withoutRecord: [difference({ kind: 'unrecorded', items: 10, messages: 1 })],
+    });
+    expect(differences.map(textOf)).toEqual([
+      ['lost_in_the_stream', 0, 10, 4],
+      ['unrecorded', 0, 10, 1],
+    ]);
+  });
+
+  it('are not those of a stored message because items of another one, whose record alone is gone, were dropped', async () => {
+    for (const at of [minute - 60, minute + 60]) {
+      const stored = difference({ items: 10, minute: at });
+      const { differences } = await explainLosses([stored], {
+        ...{ ...nothing, unrecordedRows: rowsOf(() => 12) },
+        // Eight of its ten items were dropped.
+        rowsArrived: async () => (_owner, of) => {
+          const rows = of === minute ? 2 : 0;
+          return of === at ? { rows: 10, early: 10 } : { rows, early: rows };
+        },
+        withoutRecord: [difference({ kind: 'unrecorded', items: 10, messages: 1 })],
+      });
+      expect(differences.map(textOf)).toEqual([
+        ['unrecorded', (at - minute) / 60, 10, 4],
+        ['unrecorded', 0, 10, 1],
+      ]);
+    }
+  });
+
+  it('are exactly those without rows beside messages whose record alone is gone, in random histories', async () => {
+    for (let seed = 1; seed <= 2_000; seed++) {
+      const random = randomOf(seed);
+      const minutes = Array.from({ length: 1 + random(5) }, (_, index) => {
+        const [stored, lost] = [random(3) * random(20), random(2) * (1 + random(20))];
+        return {
+          at: minute + 60 * index,
+          stored,
+          lost,
+          early: random(stored + 1),
+          isPlaced: random(3) === 0,
+        };
+      });
+      // Of a message whose record alone is gone the others were dropped.
+      const of = ({ at, stored, lost }: (typeof minutes)[number]) =>
+        difference({ minute: at, items: stored + lost, messages: 1 });
+      const foreign = random(2) * random(30);
+      const rows = minutes.reduce((sum, { stored }) => sum + stored, foreign);
+      const lines = minutes.filter(({ isPlaced }) => !isPlaced);
+      const { differences } = await explainLosses(lines.map(of), {
+        ...{ ...nothing, unrecordedRows: rowsOf(() => rows) },
+        rowsArrived: arrivals(...minutes.map(({ stored, early }) => [stored, early] as const)),
+        known: () => ({ unrecorded: random(30), isLost: random(2) === 0 }),
+        withoutRecord: minutes
+          .filter(({ isPlaced }) => isPlaced)
+          .map((each) => ({ ...of(each), kind: 'unrecorded' as const })),
+      });
+      const lost = differences
+        .filter(({ kind, items }) => kind === 'lost_in_the_stream' && items > 0)
+        .map(({ minute: at, items }) => [at, items]);
+      const expected = lines.flatMap((each) => (each.lost > 0 ? [[each.at, each.lost]] : []));
+      expect(lost, `seed ${seed}`).toEqual(expected);
+    }
   });
 
   it('are the later ones where nothing says when the rows arrived, unless they were called lost or unrecorded before', async () => {
@@ -200,7 +288,7 @@ describe('items that seem lost', () => {
         );
         const { differences, byStore } = await explainLosses(found, {
           ...{ ...nothing, unrecordedRows: rowsOf(() => all - named) },
-          rowsArrived: async () => (_owner, at) => settled.get(at) ?? 0,
+          rowsArrived: async () => (_owner, at) => ({ rows: settled.get(at) ?? 0, early: 0 }),
           known: () => ({ unrecorded: random(30), isLost: random(2) === 0 }),
         });
         named += byStore.get('metrics 1 0') ?? 0;

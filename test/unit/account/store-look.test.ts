@@ -173,7 +173,7 @@ describe('what differs in a day', () => {
     const found = {
       ...{ all: stored, isEmpty: false, changes: 0 },
       readAgain: async () => [],
-      takeOver: async () => undefined,
+      takeOver: async () => [],
       replace: async (isInScope: (each: Difference) => boolean) => {
         expect(stored.filter(isInScope).map(({ dataId }) => dataId)).toEqual([1]);
       },
@@ -198,7 +198,7 @@ describe('what differs in a day', () => {
     const found = {
       ...{ all: stored, isEmpty: false, changes: 0 },
       readAgain: async () => [],
-      takeOver: async () => undefined,
+      takeOver: async () => [],
       replace: async (isInScope: (each: Difference) => boolean, now: readonly Difference[]) => {
         const standing = stored.filter(
           (each) => !isInScope(each) && !now.some(({ kind }) => kind === each.kind),
