@@ -5,6 +5,7 @@ import {
   type UnreadStream,
   verdictOf,
 } from '../../account/accounts.ts';
+import { rankOf } from '../../account/difference.ts';
 import { isSystemOwner, type SystemOwners } from '../../directory/system-owners.ts';
 import { byPipeline, type Pipeline } from '../../model/signals.ts';
 import { sumOf } from '../../model/sums.ts';
@@ -149,7 +150,8 @@ export const createHourAccount = ({
           wasKnown && isKnown() && accounts.every(({ addsUp }) => addsUp !== null),
         ),
         ...{ wrongOwners, unreadOwners },
-        differences: open.slice(0, differencesMax),
+        // What is not known may have as many as there are data ids: it hides no loss.
+        differences: open.toSorted((left, right) => rankOf(left) - rankOf(right)).slice(0, differencesMax),
       };
       why = undefined;
     } catch (error) {
