@@ -50,6 +50,10 @@ const textOfKind: Readonly<Record<string, string>> = {
 export const isOfAccount = ({ kind, items, stream }: Difference): boolean =>
   kind === 'not_known' && items === 0 && (stream === '' || stream === 'LEDGER');
 
+/** Of a stream that metadata does not read: it ends by itself as well. A reason of another one that is open is that of an earlier closing. */
+export const isOfUnreadStream = ({ kind, items, is_open: isOpen, reason }: Difference): boolean =>
+  kind === 'not_known' && items === 0 && isOpen && reason === contract.streamNotRead;
+
 /** A difference in one line: what, how much, where, when, and why it was closed. */
 export const differenceText = (difference: Difference): string => {
   const { kind, items, messages, stream, from, until, is_open: isOpen, reason } = difference;
@@ -60,8 +64,7 @@ export const differenceText = (difference: Difference): string => {
       : `${name}: LEDGER ${reason || 'is behind'} since ${timeText(from)}, newer items are not counted yet`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
-  if (kind === 'not_known' && isOpen && reason !== '')
-    return `${name}: the stream ${stream} ${reason} since ${timeText(from)}`;
+  if (isOfUnreadStream(difference)) return `${name}: the stream ${stream} ${reason} since ${timeText(from)}`;
   if (kind === 'not_known' && items === 0)
     return `${name}: rows of ${stream} in the store cannot be read, ${period}`;
   if (kind === 'not_known')

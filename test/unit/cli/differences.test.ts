@@ -49,6 +49,12 @@ describe('the text of a difference', () => {
     );
   });
 
+  it('takes the reason that rows were closed with for no fault of a stream, where more of them are open again', () => {
+    const grown = { ...difference, kind: 'not_known', stream: 'METRICS', items: 3, reason: 'disk replaced' };
+    expect(differenceText(grown)).toBe(`not known whether it is recorded: 3 items of METRICS, ${period}`);
+    expect(differenceText({ ...grown, reason: streamNotRead })).toBe(differenceText(grown));
+  });
+
   it('has the reason of one that was closed', () => {
     expect(differenceText({ ...difference, kind: 'stuck', items: 1, is_open: false, reason: 'known' })).toBe(
       `stuck in the stream: 1 item of TRACES, ${period} (closed: known)`,
