@@ -3,6 +3,7 @@ import * as contract from '../metadata/answers/account.ts';
 import type { Terms } from '../metadata/answers/line.ts';
 import { counted } from '../model/counted.ts';
 import { pipelineOfStream } from '../model/signals.ts';
+import { daySeconds } from '../model/time.ts';
 import { timeText } from './output.ts';
 
 /** A difference in an account. A newer metadata may have further kinds. */
@@ -76,18 +77,21 @@ export const differenceText = (difference: Difference): string => {
 };
 
 /**
- * Of messages without a line and an owner: that they may be stored, where rows of their signal have no record. A LEDGER that lost the lines
- * of both books leaves both, and no row says of which message it is. Else empty.
+ * Of messages without a line and an owner: that they may be stored, where rows of their signal and of event days near their arrival have no
+ * record. A LEDGER that lost the lines of both books leaves both, and no row says of which message it is. Else empty.
  */
 export const storedText = (
-  { kind, items, owners, stream }: Difference,
+  { kind, items, owners, stream, from, until }: Difference,
   all: readonly Difference[],
 ): string => {
   if (kind !== 'lost_in_the_stream' || items > 0 || owners.length > 0) return '';
   const rows = all.find(
     (each) =>
       each.kind === 'unrecorded' &&
+      each.is_open &&
       each.messages === 0 &&
+      each.from < until + daySeconds &&
+      each.until > from - daySeconds &&
       pipelineOfStream(each.stream) === pipelineOfStream(stream),
   );
   return rows === undefined ? '' : ` (or stored, as rows of ${rows.stream} have no record)`;

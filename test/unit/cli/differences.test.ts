@@ -82,6 +82,16 @@ describe('messages without a line and an owner', () => {
     expect(storedText(gap, [{ ...rows, messages: 1 }])).toBe('');
   });
 
+  it('are lost where such rows are closed, or of days far from theirs', () => {
+    const day = 86_400;
+    const at = (from: number) => ({ ...rows, from, until: from + day });
+    const near = at(gap.from - (gap.from % day));
+    for (const each of [near, at(near.from - day), at(near.from + day)])
+      expect(storedText(gap, [each])).not.toBe('');
+    for (const each of [{ ...near, is_open: false }, at(near.from - 2 * day), at(near.from + 2 * day)])
+      expect(storedText(gap, [each])).toBe('');
+  });
+
   it('are no others', () => {
     for (const change of [{ owners: [24] }, { items: 6 }, { kind: 'stuck' }])
       expect(storedText({ ...gap, ...change }, [rows])).toBe('');
