@@ -236,6 +236,11 @@ const printMany = (answer: Answer, by: By | undefined): void => {
   for (const { differences, ...balance } of answer.items)
     for (const difference of differences)
       if (difference.is_open) printSentence(`${ownerText(balance)}: ${differenceText(difference)}`);
+  const told = answer.items.flatMap(({ differences }) => differences);
+  // Of what is not known for all, or of a stream, although no line above has an owner that it concerns.
+  for (const each of answer.not_known)
+    if (!told.some(({ kind, stream }) => kind === each.kind && stream === each.stream))
+      printSentence(differenceText(each));
   printSentence(`in flight: ${inFlightText(answer)}`);
   printLine(windowText(answer));
 };

@@ -156,7 +156,7 @@ it('an owner whose stream the process may not read is not known to add up, and t
   const { look, furtherStreams } = lookAnew();
   await look();
   expect([b, z].map((name) => furtherStreams.unreadSince(name ?? ''))).toEqual([undefined, nowMs]);
-  expect(furtherStreams.placedUnreadSince()).toBe(nowMs);
+  expect(furtherStreams.placedUnread()).toEqual([{ stream: z, since: nowMs }]);
   const [here, there] = [1_500_003, 1_500_004];
   await insertRows(
     clickhouse,
@@ -214,7 +214,10 @@ it('many data ids whose stream is unread hide no loss of another one in the list
     clickhouse,
     state: () => ({ notKnownSince: undefined, why: undefined }),
     isLedgerBehind: () => false,
-    unreadStreamOf: (id) => (unread.includes(id) ? { stream: z ?? '', since: minute } : undefined),
+    unreadStreams: {
+      all: () => [],
+      of: (id) => (unread.includes(id) ? { stream: z ?? '', since: minute } : undefined),
+    },
     systemOwners: () => ({ dataIds: new Set(), appIds: new Set() }),
     now: () => nowMs,
     elapsed: () => 0,
@@ -257,5 +260,5 @@ it('a stream that does not answer is unread, and one that is gone is not, withou
   await (await bus.manager()).streams.delete(z ?? '');
   await look();
   expect([b, z].map((name) => furtherStreams.unreadSince(name ?? ''))).toEqual([undefined, undefined]);
-  expect(furtherStreams.placedUnreadSince()).toBe(Number.POSITIVE_INFINITY);
+  expect(furtherStreams.placedUnread()).toEqual([]);
 });
