@@ -1,4 +1,4 @@
-import { type FoundDifference, isUnsure } from '../../account/difference.ts';
+import { differenceKey, type FoundDifference, isUnsure } from '../../account/difference.ts';
 
 /** How long the account is not known, in the metric. */
 export type NotKnownMetric = {
@@ -16,15 +16,21 @@ export type NotKnownSources = {
 };
 
 export const createNotKnownMetric = ({ set, streams, now }: NotKnownSources): NotKnownMetric => {
-  /** Since when rows of a store are found unreadable, ms since the epoch. */
-  let rows: readonly number[] = [];
+  /** Since when rows of a store are found unreadable, ms since the epoch, by difference. */
+  let rows: ReadonlyMap<string, number> = new Map();
   return {
     take: (found) => {
-      rows = found.filter(isUnsure).map(({ foundAt = 0 }) => foundAt * 1_000);
-      return rows.length;
+      // A clock of ClickHouse that was ahead stores a time that has not come: the first sight of a difference is remembered instead.
+      rows = new Map(
+        found.filter(isUnsure).map((each) => {
+          const key = differenceKey(each);
+          return [key, Math.min((each.foundAt ?? 0) * 1_000, rows.get(key) ?? now())];
+        }),
+      );
+      return rows.size;
     },
     show: (notKnownSince = Number.POSITIVE_INFINITY) => {
-      const since = Math.min(notKnownSince, ...rows, ...streams().map((each) => each.since));
+      const since = Math.min(notKnownSince, ...rows.values(), ...streams().map((each) => each.since));
       set(since === Number.POSITIVE_INFINITY ? 0 : Math.max(0, (now() - since) / 1_000));
     },
   };
