@@ -9,7 +9,7 @@ import {
   readAccounts,
 } from '../outcomes/accounts.ts';
 import type { BalanceFilter } from '../outcomes/balance.ts';
-import { type Bucket, startOfBucket } from '../outcomes/buckets.ts';
+import { type Bucket, bucketSeconds, startOfBucket } from '../outcomes/buckets.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import {
   type FoundDifference,
@@ -190,7 +190,7 @@ export const accountOf = (
 /** The stream of a data id that the looks cannot read, and since when, Unix seconds. */
 export type UnreadStream = { readonly stream: string; readonly since: number };
 
-/** What a stream that cannot be read leaves open of a data id. `until` in Unix seconds. */
+/** What a stream that cannot be read leaves open of a data id; 0: of all that it carries. `until` in Unix seconds. */
 export const unreadDifference = (
   dataId: number,
   { stream, since: from }: UnreadStream,
@@ -260,6 +260,8 @@ export const readOwnerAccounts = async (
       const isSure = isKnown && unread === undefined;
       const account = accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isSure, isInWindow);
       if (unread === undefined) return account;
+      // The stream is named from then on. Of before nothing adds up either: no look has compared all of it.
+      if (by !== undefined && (balance.minute ?? 0) + bucketSeconds[by] <= unread.since) return account;
       return {
         ...account,
         differences: [unreadDifference(balance.dataId, unread, until), ...account.differences],

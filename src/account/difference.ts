@@ -60,6 +60,12 @@ export const isOpen = ({ items, messages, closedItems, closedMessages, reason }:
 export const isWrong = (difference: FoundDifference): boolean =>
   wrongKinds.has(difference.kind) && isOpen(difference);
 
+/** 0: open ones of this kind make the account false, 1: they leave open whether it is true, 2: neither. */
+export const rankOf = ({ kind }: Pick<Difference, 'kind'>): number => {
+  if (wrongKinds.has(kind)) return 0;
+  return kind === 'not_known' ? 1 : 2;
+};
+
 /** Whether it leaves open whether the account is true: rows that its store refuses to read. */
 export const isUnsure = (difference: FoundDifference): boolean =>
   difference.kind === 'not_known' && isOpen(difference);

@@ -50,7 +50,8 @@ export const createEarlierRows = (now: () => number): EarlierRows => {
         if (each.kind !== 'unrecorded' || !isOfStore(each)) continue;
         const day = each.minute / daySeconds;
         present.add(`${ownerText(each)} ${day}`);
-        add(ownerText(each), day, { at: each.foundAt ?? now(), items: each.items });
+        // Rows that are read are there, also where a clock that was ahead has stored them with a later time.
+        add(ownerText(each), day, { at: Math.min(each.foundAt ?? now(), now()), items: each.items });
       }
       for (const [owner, days] of owners)
         for (const day of days.keys())

@@ -13,6 +13,7 @@ import {
   differenceSchema,
   differenceText,
   isOfAccount,
+  isOfUnreadStream,
   joinedDays,
   storedText,
   verdictText,
@@ -107,6 +108,7 @@ const confirmClose = async (options: CloseOptions): Promise<void> => {
     (each) =>
       each.is_open &&
       !isOfAccount(each) &&
+      !isOfUnreadStream(each) &&
       (options.kind === undefined ? each.kind !== 'not_known' : each.kind === options.kind) &&
       (options.stream === undefined || each.stream === options.stream) &&
       isOf(each, options),

@@ -3,6 +3,7 @@ import * as contract from '../metadata/answers/account.ts';
 import type { Terms } from '../metadata/answers/line.ts';
 import { counted } from '../model/counted.ts';
 import { pipelineOfStream } from '../model/signals.ts';
+import { daySeconds } from '../model/time.ts';
 import { timeText } from './output.ts';
 
 /** A difference in an account. A newer metadata may have further kinds. */
@@ -50,6 +51,10 @@ const textOfKind: Readonly<Record<string, string>> = {
 export const isOfAccount = ({ kind, items, stream }: Difference): boolean =>
   kind === 'not_known' && items === 0 && (stream === '' || stream === 'LEDGER');
 
+/** Of a stream that metadata does not read: it ends by itself as well. A reason of another one that is open is that of an earlier closing. */
+export const isOfUnreadStream = ({ kind, items, is_open: isOpen, reason }: Difference): boolean =>
+  kind === 'not_known' && items === 0 && isOpen && reason === contract.streamNotRead;
+
 /** A difference in one line: what, how much, where, when, and why it was closed. */
 export const differenceText = (difference: Difference): string => {
   const { kind, items, messages, stream, from, until, is_open: isOpen, reason } = difference;
@@ -60,8 +65,7 @@ export const differenceText = (difference: Difference): string => {
       : `${name}: LEDGER ${reason || 'is behind'} since ${timeText(from)}, newer items are not counted yet`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
-  if (kind === 'not_known' && isOpen && reason !== '')
-    return `${name}: the stream ${stream} ${reason} since ${timeText(from)}`;
+  if (isOfUnreadStream(difference)) return `${name}: the stream ${stream} ${reason} since ${timeText(from)}`;
   if (kind === 'not_known' && items === 0)
     return `${name}: rows of ${stream} in the store cannot be read, ${period}`;
   if (kind === 'not_known')
@@ -73,18 +77,21 @@ export const differenceText = (difference: Difference): string => {
 };
 
 /**
- * Of messages without a line and an owner: that they may be stored, where rows of their signal have no record. A LEDGER that lost the lines
- * of both books leaves both, and no row says of which message it is. Else empty.
+ * Of messages without a line and an owner: that they may be stored, where rows of their signal and of event days near their arrival have no
+ * record. A LEDGER that lost the lines of both books leaves both, and no row says of which message it is. Else empty.
  */
 export const storedText = (
-  { kind, items, owners, stream }: Difference,
+  { kind, items, owners, stream, from, until }: Difference,
   all: readonly Difference[],
 ): string => {
   if (kind !== 'lost_in_the_stream' || items > 0 || owners.length > 0) return '';
   const rows = all.find(
     (each) =>
       each.kind === 'unrecorded' &&
+      each.is_open &&
       each.messages === 0 &&
+      each.from < until + daySeconds &&
+      each.until > from - daySeconds &&
       pipelineOfStream(each.stream) === pipelineOfStream(stream),
   );
   return rows === undefined ? '' : ` (or stored, as rows of ${rows.stream} have no record)`;

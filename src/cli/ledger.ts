@@ -223,6 +223,17 @@ export const removedLines = (removed: readonly Removed[]): string[] => {
   ];
 };
 
+/** What is not known for all, or of a stream, and that no account names: none of its owners has items. */
+export const untoldOf = ({
+  items,
+  not_known,
+}: Pick<Answer, 'items' | 'not_known'>): Balance['differences'] => {
+  const told = new Set(
+    items.flatMap(({ differences }) => differences.map(({ stream, kind }) => `${kind} ${stream}`)),
+  );
+  return not_known.filter(({ stream, kind }) => !told.has(`${kind} ${stream}`));
+};
+
 const printMany = (answer: Answer, by: By | undefined): void => {
   const [head = [], ...rows] = accountsTable(answer.items, by);
   printTable(head.map(String), rows);
@@ -236,6 +247,7 @@ const printMany = (answer: Answer, by: By | undefined): void => {
   for (const { differences, ...balance } of answer.items)
     for (const difference of differences)
       if (difference.is_open) printSentence(`${ownerText(balance)}: ${differenceText(difference)}`);
+  for (const each of untoldOf(answer)) printSentence(differenceText(each));
   printSentence(`in flight: ${inFlightText(answer)}`);
   printLine(windowText(answer));
 };

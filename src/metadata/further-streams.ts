@@ -19,8 +19,8 @@ export type FurtherStreams = {
   readonly there: readonly StreamDefinition[];
   /** Since when this process may not read a stream, or it does not answer, ms since the epoch: nothing is known of what it holds. */
   unreadSince(stream: string): number | undefined;
-  /** Since when the first of those is unread that the records name: the account of its owners is not known; Infinity where all are read. */
-  placedUnreadSince(): number;
+  /** The unread ones that the records name, and since when, ms since the epoch: the account of their owners is not known. */
+  placedUnread(): readonly { readonly stream: string; readonly since: number }[];
 };
 
 export type FurtherStream = {
@@ -123,7 +123,10 @@ export const createFurtherStreams = ({
       return there;
     },
     unreadSince: (stream) => unreadSince.get(stream),
-    placedUnreadSince: () =>
-      Math.min(...placed.map((name) => unreadSince.get(name) ?? Number.POSITIVE_INFINITY)),
+    placedUnread: () =>
+      placed.flatMap((stream) => {
+        const since = unreadSince.get(stream);
+        return since === undefined ? [] : [{ stream, since }];
+      }),
   };
 };

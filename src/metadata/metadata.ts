@@ -212,7 +212,7 @@ const startMetadata = async (
   const pulse = openPulse(
     {
       ...{ ...given, ...state, readiness, instances: questdb, watch, upkeep, accountState },
-      ...{ unreadStreamOf: account.unreadStreamOf, furtherStreams },
+      ...{ unreadStreams: account.unreadStreams, furtherStreams },
       systemOwners: ofSystem,
     },
     work,

@@ -8,6 +8,7 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { redriveHeader } from '../../src/bus/message-headers.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { createFurtherStreams, type FurtherStreams } from '../../src/metadata/further-streams.ts';
+import { createHourAccount } from '../../src/metadata/pulse/hour-account.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { encodeEnvelope } from '../../src/wire/metrics-envelope.ts';
 import { itemsPerMessage, publishBooked, silentStores } from '../support/account/looks.ts';
@@ -155,7 +156,7 @@ it('an owner whose stream the process may not read is not known to add up, and t
   const { look, furtherStreams } = lookAnew();
   await look();
   expect([b, z].map((name) => furtherStreams.unreadSince(name ?? ''))).toEqual([undefined, nowMs]);
-  expect(furtherStreams.placedUnreadSince()).toBe(nowMs);
+  expect(furtherStreams.placedUnread()).toEqual([{ stream: z, since: nowMs }]);
   const [here, there] = [1_500_003, 1_500_004];
   await insertRows(
     clickhouse,
@@ -188,6 +189,62 @@ it('an owner whose stream the process may not read is not known to add up, and t
   );
 });
 
+/** One item of each of these, which is stored. */
+const store = (dataIds: readonly number[], at: number): Promise<number> =>
+  insertRows(
+    clickhouse,
+    'ingest_outcomes',
+    dataIds.map((data_id) => ({
+      ...{ pipeline: 'metrics', data_id, app_id: 0, base: `${data_id}${at}`, first: 0, ordinal: -1 },
+      ...{ redrive: 0, minute: at, at, received: 1, outcomes: { stored: 1 }, book: 1 },
+    })),
+  );
+
+it('many data ids whose stream is unread hide no loss of another one in the list of the last hour', async () => {
+  const unread = Array.from({ length: 21 }, (_, index) => 1_600_000 + index);
+  const wrong = 1_700_000;
+  await store(unread, minute);
+  await insertRows(clickhouse, 'ingest_differences', [
+    {
+      ...{ kind: 'lost_in_the_stream', stream: 'METRICS', data_id: wrong, app_id: 0 },
+      ...{ minute, items: 2, messages: 1, is_found: 1 },
+    },
+  ]);
+  const hour = createHourAccount({
+    clickhouse,
+    state: () => ({ notKnownSince: undefined, why: undefined }),
+    isLedgerBehind: () => false,
+    unreadStreams: {
+      all: () => [],
+      of: (id) => (unread.includes(id) ? { stream: z ?? '', since: minute } : undefined),
+    },
+    systemOwners: () => ({ dataIds: new Set(), appIds: new Set() }),
+    now: () => nowMs,
+    elapsed: () => 0,
+  });
+  await hour.read();
+  await hour.ended();
+  const { account } = await hour.read();
+  expect(account).toMatchObject({ addsUp: false, unreadOwners: unread.length });
+  expect(account?.differences).toContainEqual(
+    expect.objectContaining({ kind: 'lost_in_the_stream', dataId: wrong, items: 2 }),
+  );
+});
+
+it('by minute the stream that is unread stands in the minutes since then, and no minute adds up', async () => {
+  const dataId = 1_500_005;
+  await store([dataId], minute);
+  await store([dataId], minute - 60);
+  const filter = { dataId, sinceMs: 1_000 * (minute - 3_600) };
+  const accounts = await readOwnerAccounts(clickhouse, filter, 'minute', true, () => ({
+    ...{ stream: z ?? '', since: minute },
+  }));
+  expect(accounts.map(({ minute: at, addsUp, differences }) => [at, addsUp, differences.length])).toEqual([
+    [minute, null, 1],
+    [minute - 60, null, 0],
+  ]);
+});
+
 it('a stream that does not answer is unread, and one that is gone is not, without a failed look', async () => {
   const manager = metadata.manager.bind(metadata);
   const spy = vi.spyOn(metadata, 'manager').mockImplementation(async () => {
@@ -203,5 +260,5 @@ it('a stream that does not answer is unread, and one that is gone is not, withou
   await (await bus.manager()).streams.delete(z ?? '');
   await look();
   expect([b, z].map((name) => furtherStreams.unreadSince(name ?? ''))).toEqual([undefined, undefined]);
-  expect(furtherStreams.placedUnreadSince()).toBe(Number.POSITIVE_INFINITY);
+  expect(furtherStreams.placedUnread()).toEqual([]);
 });

@@ -6605,7 +6605,7 @@ export interface operations {
                         until: number;
                         /** @description Unix seconds: since when the books cannot be compared, or lines of them wait in LEDGER, so that newer items are in no term; else null */
                         not_known_since: number | null;
-                        /** @description Why, as the differences that each account has then; else none */
+                        /** @description Why, as the differences that each account has then; also the streams that cannot be read, of a data id its own one; else none */
                         not_known: components["schemas"]["Difference"][];
                         items: components["schemas"]["Balance"][];
                         /** @description There are more than 10000 items: these are the first, and those with an open difference */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sumRuns, type UnreadStream } from '../../account/accounts.ts';
+import { sumRuns } from '../../account/accounts.ts';
 import { createCaughtUp } from '../../account/caught-up.ts';
-import { isUnsure, isWrong } from '../../account/difference.ts';
+import { isWrong } from '../../account/difference.ts';
 import { readDifferences } from '../../account/difference-table.ts';
 import { ownerText } from '../../account/explain-losses.ts';
 import { createLook, type LookResult } from '../../account/look.ts';
@@ -31,13 +31,14 @@ import type { Records } from '../records/store.ts';
 import { knownInstanceOf, type PlacedInstance, unknownInstanceText } from '../tables/placement.ts';
 import { type AccountState, startAccountWatch } from './account-watch.ts';
 import { whyLeftOut } from './left-out.ts';
+import { createNotKnownMetric } from './not-known.ts';
+import { createUnreadStreams, type UnreadStreams } from './unread-streams.ts';
 
 /** The account of this deployment, as this process looks at it. */
 export type Account = {
   readonly state: AccountState;
   readonly orphans: Orphans;
-  /** The stream of a data id where this process may not read it: the account of the data id is not known. */
-  readonly unreadStreamOf: (dataId: number) => UnreadStream | undefined;
+  readonly unreadStreams: UnreadStreams;
   /** Compares the stores with the records now. Throws the Faults of ClickHouse. */
   compareStores(filter: DayFilter): Promise<StoreComparison>;
   stop(): Promise<void>;
@@ -80,12 +81,6 @@ const streamOf = (
 ): string => {
   const { stream } = pipelines[pipeline].consumer;
   return pipeline === 'metrics' ? ofInstance(stream, knownInstanceOf(records, owner)) : stream;
-};
-
-const unreadStreamOf = (deps: AccountDependencies, dataId: number): UnreadStream | undefined => {
-  const stream = streamOf(deps, 'metrics', dataId);
-  const since = deps.furtherStreams.unreadSince(stream);
-  return since === undefined ? undefined : { stream, since: Math.floor(since / 1_000) };
 };
 
 const createTargets = (
@@ -177,10 +172,33 @@ const forLooks = (clickhouse: Clickhouse): Clickhouse => ({
     }),
 });
 
+const unreadStreamsOf = (deps: AccountDependencies): UnreadStreams =>
+  createUnreadStreams({
+    ...{ furtherStreams: deps.furtherStreams, purges: deps.records.purges },
+    streamOf: (dataId) => streamOf(deps, 'metrics', dataId),
+  });
+
+/** Logs each unread stream once, until it is read again. */
+const createUnreadLog = (unreadStreams: UnreadStreams, log: Log): (() => void) => {
+  let told = new Set<string>();
+  return () => {
+    const names = unreadStreams.all().map(({ stream }) => stream);
+    for (const stream of names)
+      if (!told.has(stream))
+        log.warn(
+          { stream },
+          'the account of a stream is not known: it cannot be read, and the setting lacks its instance',
+        );
+    told = new Set(names);
+  };
+};
+
 /** Looks at the account from now on, and shows in the metrics what it finds. */
 export const openAccount = (deps: AccountDependencies): Account => {
   const { bus, clickhouse, pipelines, metrics, log } = deps;
   const streams = streamsOf(pipelines);
+  const unreadStreams = unreadStreamsOf(deps);
+  const logUnread = createUnreadLog(unreadStreams, log);
   const stop = new AbortController();
   const targets = createTargets(deps, clickhouse, streams, stop.signal);
   const ofLooks = forLooks(clickhouse);
@@ -203,27 +221,25 @@ export const openAccount = (deps: AccountDependencies): Account => {
   });
   let hasShown = true;
   let readAt = 0;
-  /** Since when rows of a store are found unreadable, ms since the epoch. */
-  let unreadSince = Number.POSITIVE_INFINITY;
-  const showNotKnown = (notKnownSince = Number.POSITIVE_INFINITY): void => {
-    const since = Math.min(notKnownSince, unreadSince, deps.furtherStreams.placedUnreadSince());
-    metrics.notKnown.set(since === Number.POSITIVE_INFINITY ? 0 : Math.max(0, (Date.now() - since) / 1000));
-  };
+  const notKnown = createNotKnownMetric({
+    set: (seconds) => metrics.notKnown.set(seconds),
+    ...{ streams: () => deps.furtherStreams.placedUnread(), now: Date.now },
+  });
   const report = async ({ notKnownSince }: AccountState, result: LookResult | undefined): Promise<void> => {
-    showNotKnown(notKnownSince);
+    notKnown.show(notKnownSince);
+    logUnread();
     // Without a difference the statement would say so, look after look.
     const isDue = performance.now() - readAt >= readEveryMs;
     if (result?.hasFound === false && !hasShown && !isDue) return;
     readAt = performance.now();
     const found = await readDifferences(clickhouse, {});
     const open = found.filter(isWrong);
-    const unread = found.filter(isUnsure).map(({ foundAt = 0 }) => foundAt * 1_000);
-    unreadSince = Math.min(...unread, Number.POSITIVE_INFINITY);
-    showNotKnown(notKnownSince);
+    const unsure = notKnown.take(found);
+    notKnown.show(notKnownSince);
     const owners = new Set(open.map(ownerText));
     metrics.unbalanced.set(owners.size);
     metrics.openItems.reset();
-    hasShown = open.length + unread.length > 0;
+    hasShown = open.length + unsure > 0;
     // Each run by itself: a later loss of the same owner is another series, and so another page.
     for (const { kind, stream, dataId, appId, from, until, items } of sumRuns(open).slice(0, namedMax))
       metrics.openItems.set(
@@ -241,7 +257,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
       return watch.state;
     },
     orphans: deps.orphans,
-    unreadStreamOf: (dataId) => unreadStreamOf(deps, dataId),
+    unreadStreams,
     compareStores: (filter) => compareStores(targets(), filter),
     stop: async () => {
       stop.abort();

@@ -1,3 +1,4 @@
+import type { UnreadStream } from '../../account/accounts.ts';
 import { type FoundDifference, isOpen } from '../../account/difference.ts';
 
 /** Which differences a closing names: those of a data id or of an application (0: without a known owner), of one kind, of one stream. */
@@ -37,11 +38,26 @@ export const nothingOpenText = (closing: Closing): string => {
     : `${ownerOfClosing(closing)} has no ${which}`;
 };
 
-/** Why a closing that finds nothing leaves a `not_known` open, which no table has: empty where it is of another kind. */
-export const endsByItselfText = ({ kind }: Closing): string =>
-  kind === undefined || kind === 'not_known'
-    ? '; that the books cannot be compared, or LEDGER is not read, cannot be closed: it ends by itself once NATS and ClickHouse answer metadata, and transfer has written what waits in LEDGER'
-    : '';
+/**
+ * Why a closing that finds nothing leaves a `not_known` open, which no table has: empty where it is of another kind. `areBooksKnown`: the books
+ * are compared; `unread`: the streams that cannot be read.
+ */
+export const endsByItselfText = (
+  { kind, stream }: Closing,
+  areBooksKnown: boolean,
+  unread: readonly UnreadStream[],
+): string => {
+  if (kind !== undefined && kind !== 'not_known') return '';
+  const books = areBooksKnown
+    ? ''
+    : '; that the books cannot be compared, or LEDGER is not read, cannot be closed: it ends by itself once NATS and ClickHouse answer metadata, and transfer has written what waits in LEDGER';
+  const streams = unread.flatMap((each) =>
+    stream === undefined || stream === each.stream ? [each.stream] : [],
+  );
+  return streams.length === 0
+    ? books
+    : `${books}; that ${streams.join(', ')} cannot be read cannot be closed: it ends by itself once metadata reads it`;
+};
 
 /** What the audit notes of a closing: the owner as id, and each kind with its figures before and after. */
 export const notedClosing = (closing: Closing, closed: readonly FoundDifference[], reason: string) => {

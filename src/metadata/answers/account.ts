@@ -3,6 +3,8 @@ import { differenceKinds, streamNotRead } from '../../account/difference.ts';
 import { pipelines } from '../../model/signals.ts';
 import { count } from './parts.ts';
 
+export { streamNotRead } from '../../account/difference.ts';
+
 /** A difference in the answers of the admin API. */
 export const differenceSchema = z
   .strictObject({

@@ -54,9 +54,10 @@ export const balancesAnswer = z.strictObject({
     description:
       'Unix seconds: since when the books cannot be compared, or lines of them wait in LEDGER, so that newer items are in no term; else null',
   }),
-  not_known: z
-    .array(differenceSchema)
-    .meta({ description: 'Why, as the differences that each account has then; else none' }),
+  not_known: z.array(differenceSchema).meta({
+    description:
+      'Why, as the differences that each account has then; also the streams that cannot be read, of a data id its own one; else none',
+  }),
   items: z.array(accountSchema),
   truncated: z.boolean().meta({
     description: `There are more than ${accountsMax} items: these are the first, and those with an open difference`,

@@ -15,7 +15,14 @@ import { shownStores } from './account-stores.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './queries.ts';
-import { notKnown, notKnownSinceOf, shownDifference, shownSince } from './shown-account.ts';
+import {
+  notKnown,
+  notKnownSinceOf,
+  notRead,
+  shownDifference,
+  shownSince,
+  unreadOf,
+} from './shown-account.ts';
 
 const tag = 'Account';
 const count = z.int();
@@ -62,7 +69,8 @@ const differences = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       const items = sumDifferences(found).map(shownDifference);
       const owners = [owner.dataId ?? owner.appId ?? 0].filter((id) => id !== 0);
       const now = Math.floor(outcomes.now() / 1000);
-      return { body: { items: [...notKnown(notKnownSinceOf(deps), now, owners), ...items] } };
+      const unread = notRead(deps.account.unreadStreams, owner, now);
+      return { body: { items: [...notKnown(notKnownSinceOf(deps), now, owners), ...unread, ...items] } };
     },
   });
 
@@ -109,7 +117,8 @@ const close = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       // After the differences: an owner of an installation that was restored without its record may have some.
       if (open.length === 0) {
         if ((dataId ?? appId) !== 0) await refuseUnknownOwner(records, body);
-        const more = shownSince(notKnownSinceOf(deps)) === null ? '' : endsByItselfText(closing);
+        const unread = unreadOf(deps.account.unreadStreams, closing);
+        const more = endsByItselfText(closing, shownSince(notKnownSinceOf(deps)) === null, unread);
         throw new Fault('permanent', 'not_found', `${nothingOpenText(closing)}${more}`);
       }
       await closeDifferences(outcomes.clickhouse, open, reason, author);

@@ -24,7 +24,7 @@ export type ApiDeps = CreationDeps & {
   readonly console: Console | undefined;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
-  readonly account: Pick<Account, 'state' | 'compareStores' | 'unreadStreamOf'>;
+  readonly account: Pick<Account, 'state' | 'compareStores' | 'unreadStreams'>;
   readonly pulse: PulseReads;
   readonly inspected: Inspected;
   readonly deadLetters: DeadLetterAdmin;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readOwnerAccounts, unreadDifference } from '../../account/accounts.ts';
+import { readOwnerAccounts } from '../../account/accounts.ts';
 import { csvName } from '../../model/csv.ts';
 import type { Fault } from '../../model/fault.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
@@ -25,7 +25,7 @@ import {
 } from './queries.ts';
 import { reasonFilter } from './reason-filter.ts';
 import { removedRows } from './removed-rows.ts';
-import { notKnown, notKnownSinceOf, shownAccount, shownDifference, shownSince } from './shown-account.ts';
+import { notKnown, notKnownSinceOf, notRead, shownAccount, shownSince } from './shown-account.ts';
 import { keptAccounts, outcomesCsv, shownBuckets } from './shown-outcomes.ts';
 
 const tag = 'Outcomes';
@@ -114,10 +114,11 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       const notKnownSince = notKnownSinceOf(deps);
       const not_known_since = shownSince(notKnownSince);
       const owners = [dataId ?? appId ?? 0].filter((id) => id !== 0);
-      const unread = dataId === undefined ? undefined : deps.account.unreadStreamOf(dataId);
-      const not_known = notKnown(notKnownSince, until, owners);
-      if (dataId !== undefined && unread !== undefined)
-        not_known.push(shownDifference(unreadDifference(dataId, unread, until)));
+      const { unreadStreams } = deps.account;
+      const not_known = [
+        ...notKnown(notKnownSince, until, owners),
+        ...notRead(unreadStreams, { dataId, appId }, until),
+      ];
       const end = endOfPeriod(query.until, now);
       const by = query.group === undefined ? query.by : stepOf({ since, end }, query.by);
       const filter = {
@@ -132,7 +133,7 @@ const balances = ({ outcomes, ...deps }: ApiDeps): Endpoint =>
       const { clickhouse } = outcomes;
       const [accounts, sums, streams] = await Promise.all([
         query.group === undefined
-          ? readOwnerAccounts(clickhouse, filter, by, not_known_since === null, deps.account.unreadStreamOf)
+          ? readOwnerAccounts(clickhouse, filter, by, not_known_since === null, unreadStreams.of)
           : [],
         query.group === undefined ? [] : readAccounts(clickhouse, { ...filter, except }, by, false),
         outcomes.inFlight(),

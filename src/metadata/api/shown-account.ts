@@ -1,7 +1,13 @@
 import type { z } from 'zod';
-import type { Account, DifferenceSum } from '../../account/accounts.ts';
+import {
+  type Account,
+  type DifferenceSum,
+  type UnreadStream,
+  unreadDifference,
+} from '../../account/accounts.ts';
 import { streamNotRead } from '../../account/difference.ts';
 import type { AccountState } from '../account/account-watch.ts';
+import type { UnreadStreams } from '../account/unread-streams.ts';
 import type { accountSchema, differenceSchema } from '../answers/account.ts';
 import type { LedgerGap } from '../pulse/ledger-gap.ts';
 
@@ -72,6 +78,24 @@ export const notKnown = (
       ...{ until: Math.max(from, until), is_open: true, reason },
     };
   });
+
+type AskedOwner = { readonly dataId?: number | undefined; readonly appId?: number | undefined };
+
+/** The unread streams that concern an owner: its own one, all without an owner and of data id 0, none of an application. */
+export const unreadOf = (unread: UnreadStreams, { dataId, appId }: AskedOwner): readonly UnreadStream[] => {
+  if (appId !== undefined) return [];
+  if (dataId === undefined || dataId === 0) return unread.all();
+  const own = unread.of(dataId);
+  return own === undefined ? [] : [own];
+};
+
+/** The same as differences; `until` in Unix seconds. */
+export const notRead = (
+  unread: UnreadStreams,
+  owner: AskedOwner,
+  until: number,
+): z.output<typeof differenceSchema>[] =>
+  unreadOf(unread, owner).map((each) => shownDifference(unreadDifference(owner.dataId ?? 0, each, until)));
 
 /** An account as the API shows it. `until` in Unix seconds. */
 export const shownAccount = (

@@ -20,13 +20,24 @@ export const shownBuckets = (sums: readonly AccountOf[]): OutcomeBucket[] =>
     }))
     .toSorted((left, right) => left.at - right.at || left.pipeline.localeCompare(right.pipeline));
 
-type Kept = { readonly differences: readonly { readonly isOpen: boolean }[] };
+type Kept = {
+  readonly addsUp: boolean | null;
+  readonly differences: readonly { readonly isOpen: boolean }[];
+};
 
-/** At most `max` accounts, in their order. Where there are more, those with an open difference go before the others. */
+/**
+ * At most `max` accounts, in their order. Where there are more, those that are false go before those with another open difference, and
+ * these before the others.
+ */
 export const keptAccounts = <T extends Kept>(accounts: readonly T[], max: number): T[] => {
-  const isUrgent = ({ differences }: T): boolean => differences.some(({ isOpen }) => isOpen);
-  let room = max - accounts.filter(isUrgent).length;
-  return accounts.filter((account) => isUrgent(account) || room-- > 0).slice(0, max);
+  if (accounts.length <= max) return [...accounts];
+  const rankOf = ({ addsUp, differences }: T): number => {
+    if (addsUp === false) return 0;
+    return differences.some(({ isOpen }) => isOpen) ? 1 : 2;
+  };
+  const ranked = accounts.toSorted((left, right) => rankOf(left) - rankOf(right));
+  const kept = new Set(ranked.slice(0, max));
+  return accounts.filter((account) => kept.has(account));
 };
 
 const columns = ['time', 'pipeline', 'data_id', 'app_id', 'kind', 'reason', 'requests', 'items'] as const;

@@ -3,14 +3,17 @@ import {
   type Account as OwnerAccount,
   readOwnerAccounts,
   type UnreadStream,
+  unreadDifference,
   verdictOf,
 } from '../../account/accounts.ts';
+import { rankOf } from '../../account/difference.ts';
 import { isSystemOwner, type SystemOwners } from '../../directory/system-owners.ts';
 import { byPipeline, type Pipeline } from '../../model/signals.ts';
 import { sumOf } from '../../model/sums.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { readErrorText } from '../../stores/clickhouse/faults.ts';
 import type { AccountState } from '../account/account-watch.ts';
+import type { UnreadStreams } from '../account/unread-streams.ts';
 import type { Terms } from '../answers/line.ts';
 
 /**
@@ -27,6 +30,8 @@ export type HourAccount = {
   readonly wrongOwners: number;
   /** Owners of whom the store refuses to read rows. */
   readonly unreadOwners: number;
+  /** Streams that cannot be read, also where none of their owners has items in this hour. */
+  readonly unreadStreams: readonly string[];
   readonly differences: readonly DifferenceSum[];
 };
 
@@ -47,8 +52,7 @@ export type HourAccountOptions = {
   readonly state: () => AccountState;
   /** Whether lines of both books wait in LEDGER for longer than its writes rest. */
   readonly isLedgerBehind: () => boolean;
-  /** The stream of a data id where the looks cannot read it. */
-  readonly unreadStreamOf?: (dataId: number) => UnreadStream | undefined;
+  readonly unreadStreams?: UnreadStreams;
   readonly systemOwners: () => SystemOwners;
   readonly now: () => number;
   readonly elapsed: () => number;
@@ -98,6 +102,17 @@ export const termsOf = (accounts: readonly OwnerAccount[]): Terms =>
 const hasUnread = ({ differences }: OwnerAccount): boolean =>
   differences.some(({ kind, isOpen }) => kind === 'not_known' && isOpen);
 
+/** The open differences, at most 20. What is not known may have as many as there are data ids: it hides no loss. */
+const shownOf = (
+  accounts: readonly OwnerAccount[],
+  unread: readonly UnreadStream[],
+  until: number,
+): readonly DifferenceSum[] =>
+  [...unread.map((each) => unreadDifference(0, each, until)), ...accounts.flatMap((each) => each.differences)]
+    .filter(({ isOpen }) => isOpen)
+    .toSorted((left, right) => rankOf(left) - rankOf(right))
+    .slice(0, differencesMax);
+
 const within = async (ms: number, work: Promise<void>): Promise<void> => {
   const late = Promise.withResolvers<void>();
   const timer = setTimeout(late.resolve, ms);
@@ -110,7 +125,7 @@ export const createHourAccount = ({
   clickhouse,
   state,
   isLedgerBehind,
-  unreadStreamOf,
+  unreadStreams,
   systemOwners,
   now,
   elapsed,
@@ -134,10 +149,10 @@ export const createHourAccount = ({
       const since = until - hourSeconds - (until % 60);
       const wasKnown = isKnown();
       const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000, isUntilNow: true };
-      const accounts = await readOwnerAccounts(clickhouse, window, undefined, wasKnown, unreadStreamOf);
+      const accounts = await readOwnerAccounts(clickhouse, window, undefined, wasKnown, unreadStreams?.of);
+      const streams = unreadStreams?.all() ?? [];
       const own = systemOwners();
       const counted = accounts.filter((each) => !isSystemOwner(own, each));
-      const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));
       const wrongOwners = accounts.filter(({ addsUp }) => addsUp === false).length;
       const unreadOwners = accounts.filter(hasUnread).length;
       account = {
@@ -146,10 +161,10 @@ export const createHourAccount = ({
         terms: byPipeline((name) => termsOf(counted.filter(({ pipeline }) => pipeline === name))),
         addsUp: verdictOf(
           wrongOwners > 0,
-          wasKnown && isKnown() && accounts.every(({ addsUp }) => addsUp !== null),
+          wasKnown && isKnown() && streams.length === 0 && accounts.every(({ addsUp }) => addsUp !== null),
         ),
-        ...{ wrongOwners, unreadOwners },
-        differences: open.slice(0, differencesMax),
+        ...{ wrongOwners, unreadOwners, unreadStreams: streams.map(({ stream }) => stream) },
+        differences: shownOf(accounts, streams, until),
       };
       why = undefined;
     } catch (error) {
@@ -162,7 +177,8 @@ export const createHourAccount = ({
 
   return {
     read: async () => {
-      const isUnsure = account?.addsUp === null && account.unreadOwners === 0;
+      const hasUnreadNow = account !== undefined && account.unreadOwners + account.unreadStreams.length > 0;
+      const isUnsure = account?.addsUp === null && !hasUnreadNow;
       const isTooEarly = why === undefined && isUnsure && !wasRepeated && isKnown();
       if (reading === undefined && (elapsed() >= dueAt || isTooEarly)) {
         const isOverdue = elapsed() - dueAt >= overdueMs;

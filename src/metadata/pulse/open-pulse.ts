@@ -1,4 +1,3 @@
-import type { UnreadStream } from '../../account/accounts.ts';
 import type { Bus } from '../../bus/connection.ts';
 import { inTime } from '../../bus/in-time.ts';
 import { listen } from '../../bus/listen.ts';
@@ -15,6 +14,7 @@ import type { MetadataMetrics } from '../../telemetry/metadata-metrics.ts';
 import { pulseSubjects } from '../../telemetry/pulse.ts';
 import { createMetadataFigures } from '../../telemetry/pulse-figures.ts';
 import type { AccountState } from '../account/account-watch.ts';
+import type { UnreadStreams } from '../account/unread-streams.ts';
 import type { Line, LineStore, ProcessWithSeries } from '../answers/line.ts';
 import type { FurtherStreams } from '../further-streams.ts';
 import type { Upkeep } from '../upkeep.ts';
@@ -48,8 +48,7 @@ export type PulseReadsOptions = {
   readonly watch: Pick<Watch, 'missing' | 'trends' | 'clickhouseProblem'>;
   readonly upkeep: Pick<Upkeep, 'disks'>;
   readonly accountState: () => AccountState;
-  /** As in `HourAccountOptions`. */
-  readonly unreadStreamOf: (dataId: number) => UnreadStream | undefined;
+  readonly unreadStreams: UnreadStreams;
   readonly furtherStreams: Pick<FurtherStreams, 'there'>;
   readonly systemOwners: () => SystemOwners;
   readonly metrics: Pick<MetadataMetrics, 'requests' | 'pulsesIgnored'>;

@@ -65,7 +65,7 @@ export const troubleKinds = {
   account_not_known: page('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
   rows_unread: page(
     'TidemarkAccountNotKnown',
-    'Read tidemark ledger: restore the days that it names, or let metadata read the stream.',
+    'Read tidemark account: restore the days that it names, or let metadata read the stream.',
   ),
   not_ready: page(
     'TidemarkNotReady',
@@ -315,21 +315,25 @@ const storeTroubles = (stores: readonly LineStore[], there: readonly SeenProcess
   return [...texts, ...missed].map((text) => trouble('store_away', text));
 };
 
+const unreadTroubles = (account: HourAccount | undefined): Trouble[] => {
+  const { unreadOwners = 0, unreadStreams = [] } = account ?? {};
+  const texts = [
+    ...unreadStreams.map((stream) => `${stream} cannot be read`),
+    ...(unreadOwners === 0
+      ? []
+      : [
+          `${counted(unreadOwners, 'account')} of the last hour not known: a stream, or rows in a store, cannot be read`,
+        ]),
+  ];
+  return texts.length === 0 ? [] : [trouble('rows_unread', texts.join('; '))];
+};
+
 const accountTroubles = (
   account: HourAccount | undefined,
   notKnownSince: number | undefined,
   nowMs: number,
 ): Trouble[] => {
-  const unreadOwners = account?.unreadOwners ?? 0;
-  const unread =
-    unreadOwners === 0
-      ? []
-      : [
-          trouble(
-            'rows_unread',
-            `${counted(unreadOwners, 'account')} of the last hour not known: a stream, or rows in a store, cannot be read`,
-          ),
-        ];
+  const unread = unreadTroubles(account);
   if (account?.addsUp === false)
     return [
       trouble(

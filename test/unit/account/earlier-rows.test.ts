@@ -55,6 +55,14 @@ describe('rows without a record that the looks have named', () => {
     expect(namedBefore(-hour + 60)).toBe(12);
   });
 
+  // They would explain the loss of a message that came long after them.
+  it('were there when they were read, where the clock of ClickHouse was ahead', () => {
+    const { note, namedBefore } = open();
+    note(0, rows(12, { foundAt: start + 2 * hour }));
+    note(60, rows(12, { foundAt: start + 2 * hour }));
+    expect([0, 59, 60].map((at) => namedBefore(at))).toEqual([0, 0, 12]);
+  });
+
   it('count as far as the stores were read: by day, and no more than there are', () => {
     const { note, namedBefore } = open();
     note(0, rows(12), rows(5, { minute: (day - 30) * 86_400 }), rows(7, { dataId: 2 }));

@@ -49,6 +49,12 @@ describe('the text of a difference', () => {
     );
   });
 
+  it('takes the reason that rows were closed with for no fault of a stream, where more of them are open again', () => {
+    const grown = { ...difference, kind: 'not_known', stream: 'METRICS', items: 3, reason: 'disk replaced' };
+    expect(differenceText(grown)).toBe(`not known whether it is recorded: 3 items of METRICS, ${period}`);
+    expect(differenceText({ ...grown, reason: streamNotRead })).toBe(differenceText(grown));
+  });
+
   it('has the reason of one that was closed', () => {
     expect(differenceText({ ...difference, kind: 'stuck', items: 1, is_open: false, reason: 'known' })).toBe(
       `stuck in the stream: 1 item of TRACES, ${period} (closed: known)`,
@@ -74,6 +80,16 @@ describe('messages without a line and an owner', () => {
     expect(storedText(gap, [{ ...rows, stream: 'LOGS' }])).toBe('');
     // The books have their lines.
     expect(storedText(gap, [{ ...rows, messages: 1 }])).toBe('');
+  });
+
+  it('are lost where such rows are closed, or of days far from theirs', () => {
+    const day = 86_400;
+    const at = (from: number) => ({ ...rows, from, until: from + day });
+    const near = at(gap.from - (gap.from % day));
+    for (const each of [near, at(near.from - day), at(near.from + day)])
+      expect(storedText(gap, [each])).not.toBe('');
+    for (const each of [{ ...near, is_open: false }, at(near.from - 2 * day), at(near.from + 2 * day)])
+      expect(storedText(gap, [each])).toBe('');
   });
 
   it('are no others', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { accountsAnswer, accountsTable, emptyOf, removedLines } from '../../../src/cli/ledger.ts';
+import { accountsAnswer, accountsTable, emptyOf, removedLines, untoldOf } from '../../../src/cli/ledger.ts';
 
 type Balance = Parameters<typeof accountsTable>[0][number];
 
@@ -55,4 +55,15 @@ it('an earlier metadata, which names no reason, says of an owner without items, 
     differences: [{ kind: 'not_known', owners: [1500001], from: 150, until: 200, is_open: true }],
   });
   expect(empty({ not_known_since: null })).toMatchObject({ adds_up: true, differences: [] });
+});
+
+it('a list of accounts names once what is not known and no account says', () => {
+  const of = (stream: string) => ({
+    ...{ kind: 'not_known', items: 0, messages: 0, stream, owners: [], from: 100, until: 200 },
+    ...{ is_open: true, reason: '' },
+  });
+  const [books, z] = [of(''), of('METRICS-z')];
+  const named = { ...account, adds_up: null, differences: [{ ...books, owners: [1500001] }] };
+  expect(untoldOf({ items: [named], not_known: [books, z] })).toEqual([z]);
+  expect(untoldOf({ items: [], not_known: [books, z] })).toEqual([books, z]);
 });

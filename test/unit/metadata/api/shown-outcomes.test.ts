@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
 import { keptAccounts } from '../../../../src/metadata/api/shown-outcomes.ts';
 
-const account = (id: number, ...open: boolean[]) => ({ id, differences: open.map((isOpen) => ({ isOpen })) });
+const account = (id: number, ...open: boolean[]) => ({
+  ...{ id, addsUp: true },
+  differences: open.map((isOpen) => ({ isOpen })),
+});
 const idsOf = (accounts: readonly { id: number }[]): number[] => accounts.map(({ id }) => id);
 
 it('a list that is truncated keeps the accounts with an open difference, and the order', () => {
@@ -10,4 +13,11 @@ it('a list that is truncated keeps the accounts with an open difference, and the
   expect(idsOf(keptAccounts(accounts, 3))).toEqual([1, 4, 5]);
   expect(idsOf(keptAccounts(accounts, 2))).toEqual([4, 5]);
   expect(idsOf(keptAccounts(accounts, 1))).toEqual([4]);
+});
+
+it('a list that is truncated keeps the accounts that are false before those that are not known', () => {
+  const unread = [1, 2, 3].map((id) => ({ ...account(id, true), addsUp: null }));
+  const accounts = [...unread, account(4), { ...account(5, true), addsUp: false }];
+  expect(idsOf(keptAccounts(accounts, 2))).toEqual([1, 5]);
+  expect(idsOf(keptAccounts(accounts, 1))).toEqual([5]);
 });

@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest';
+import type { UnreadStream } from '../../../../src/account/accounts.ts';
 import { createHourAccount } from '../../../../src/metadata/pulse/hour-account.ts';
 import type { Clickhouse } from '../../../../src/stores/clickhouse/client.ts';
 
@@ -9,6 +10,7 @@ const readerAt = (
   clock: { ms: number },
   answer: () => Promise<[]>,
   known = { isBehind: false, isCompared: true },
+  unread: UnreadStream[] = [],
 ) => {
   const rows = vi.fn(answer);
   const clickhouse = { rows } as unknown as Clickhouse;
@@ -17,6 +19,7 @@ const readerAt = (
     clickhouse,
     state,
     isLedgerBehind: () => known.isBehind,
+    unreadStreams: { all: () => unread, of: () => undefined },
     systemOwners: () => ({ dataIds: new Set(), appIds: new Set() }),
     now: () => startMs + clock.ms,
     elapsed: () => clock.ms,
@@ -80,6 +83,15 @@ it('a reading from while lines of both books waited in LEDGER never becomes one 
   await vi.waitFor(async () =>
     expect((await reader.read()).account).toMatchObject({ until: startMs / 1000 + 1, addsUp: true }),
   );
+});
+
+it('a stream that cannot be read is named, and nothing adds up, although none of its data ids has items', async () => {
+  const known = { isBehind: false, isCompared: true };
+  const stream = 'METRICS-z';
+  const { reader } = readerAt({ ms: 0 }, async () => [], known, [{ stream, since: startMs / 1000 - 7_200 }]);
+  const { account } = await reader.read();
+  expect(account).toMatchObject({ addsUp: null, wrongOwners: 0, unreadOwners: 0, unreadStreams: [stream] });
+  expect(account?.differences).toMatchObject([{ kind: 'not_known', stream, dataId: 0, isOpen: true }]);
 });
 
 it('a reading that LEDGER falls behind in does not add up', async () => {

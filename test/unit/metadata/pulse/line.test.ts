@@ -66,7 +66,15 @@ const lagging = (fields: Partial<StreamTrend>): Partial<LineSources> => ({
 });
 
 const hourAccount = {
-  ...{ since: 1, until: 2, addsUp: true, wrongOwners: 0, unreadOwners: 0, differences: [] },
+  ...{
+    since: 1,
+    until: 2,
+    addsUp: true,
+    wrongOwners: 0,
+    unreadOwners: 0,
+    unreadStreams: [],
+    differences: [],
+  },
   terms: byPipeline(() => termsOf([])),
 };
 
@@ -239,6 +247,11 @@ describe('the troubles', () => {
     [
       'rows that a store refuses to read',
       { account: { ...hourAccount, addsUp: null, unreadOwners: 1 } },
+      ['rows_unread'],
+    ],
+    [
+      'a stream that cannot be read and that no account of the last hour has',
+      { account: { ...hourAccount, addsUp: null, unreadStreams: ['METRICS-z'] } },
       ['rows_unread'],
     ],
     [
