@@ -282,7 +282,8 @@ describe('the compose stack', () => {
         // As git does: another file under the same name.
         writeFileSync(`${path}.new`, text);
         renameSync(`${path}.new`, path);
-        await stack.compose('kill', '-s', 'HUP', 'nats');
+        // A signal by Docker itself would end the restart policy of the container.
+        await stack.compose('exec', '-T', 'nats', 'nats-server', '--signal', 'reload=1');
       };
       const login = (): Promise<string> => stack.compose('exec', '-T', 'metadata', 'node', '-e', newUser);
       await expect(login()).rejects.toThrow(/Authorization Violation/);
