@@ -66,9 +66,8 @@ export const createFurtherStreams = ({
   const ofSetting = new Set(pipelines.streams.map(({ name }) => name));
   const prefix = ofInstance(pipelines.metrics.consumer.stream, '');
   const known = new Map<string, StreamDefinition>();
-  /** Until when each of those that cannot be read is not asked again. */
-  const unreadUntil = new Map<string, number>();
-  const unreadSince = new Map<string, number>();
+  /** Of those that cannot be read: since when, ms since the epoch, and until when, by `elapsed`, each is not asked again. */
+  const unread = new Map<string, { readonly since: number; readonly until: number }>();
   let placed: readonly string[] = [];
   let there: readonly StreamDefinition[] = [];
 
@@ -78,30 +77,26 @@ export const createFurtherStreams = ({
     known.set(name, furtherStreamOf(pipelines, instance));
   };
 
-  const forget = (name: string): void => {
-    unreadUntil.delete(name);
-    unreadSince.delete(name);
-  };
-
   /** A look needs its consumer too. */
   const isUnread = async ({ name, consumer }: StreamDefinition): Promise<boolean> => {
-    if (elapsed() < (unreadUntil.get(name) ?? Number.NEGATIVE_INFINITY)) return true;
+    const known = unread.get(name);
+    if (known !== undefined && elapsed() < known.until) return true;
     try {
       await readStream(bus, name, consumer?.name);
     } catch (error) {
       const { code } = toFault(error);
       if (code !== 'stream_not_found' && code !== 'consumer_not_found') {
-        unreadUntil.set(name, elapsed() + (code === 'nats_not_permitted' ? refusedMs : silentMs));
-        unreadSince.set(name, unreadSince.get(name) ?? now());
+        const until = elapsed() + (code === 'nats_not_permitted' ? refusedMs : silentMs);
+        unread.set(name, { since: known?.since ?? now(), until });
         return true;
       }
     }
-    forget(name);
+    unread.delete(name);
     return false;
   };
 
   const lookAt = async (definition: StreamDefinition, isGone: boolean): Promise<FurtherStream> => {
-    if (isGone) forget(definition.name);
+    if (isGone) unread.delete(definition.name);
     return { definition, isUnread: !isGone && (await isUnread(definition)), isGone };
   };
 
@@ -122,11 +117,11 @@ export const createFurtherStreams = ({
     get there() {
       return there;
     },
-    unreadSince: (stream) => unreadSince.get(stream),
+    unreadSince: (stream) => unread.get(stream)?.since,
     placedUnread: () =>
       placed.flatMap((stream) => {
-        const since = unreadSince.get(stream);
-        return since === undefined ? [] : [{ stream, since }];
+        const known = unread.get(stream);
+        return known === undefined ? [] : [{ stream, since: known.since }];
       }),
   };
 };
