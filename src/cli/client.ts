@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { z } from 'zod';
-import { type Settings, settingFault } from '../config/settings.ts';
+import { adminTokenPath, type Settings, settingFault } from '../config/settings.ts';
 import { whyUnreadable } from '../config/unreadable.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
@@ -137,7 +136,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
 
   const call = <T>(path: string, init: Init, using: (url: string, init: Init) => Promise<T>): Promise<T> => {
     if (token === undefined) {
-      const file = join(settings.dataFolder, 'admin.token');
+      const file = adminTokenPath(settings.dataFolder);
       const why =
         whyUnreadable(file) ??
         `set TIDEMARK_ADMIN_TOKEN, or TIDEMARK_DATA to the data folder of metadata (there is no ${file})`;

@@ -4,12 +4,10 @@ import { consoleLink } from '../metadata/api/contract.ts';
 import { createAdminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
 import { printJson, printLine, sayLines } from './output.ts';
-import { loadAdminSettings } from './running-stack.ts';
+import { loadAdminSettings, loopbackNames } from './running-stack.ts';
 
 const isInContainer = (env: NodeJS.ProcessEnv = process.env): boolean =>
   env['KUBERNETES_SERVICE_HOST'] !== undefined || ['/.dockerenv', '/run/.containerenv'].some(existsSync);
-
-const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
 
 /**
  * What the reader of a link at this address needs, whose log-in the console would refuse otherwise (`transport_open`); undefined where
@@ -22,7 +20,7 @@ export const whatLinkNeeds = (
 ): string | undefined => {
   const { protocol, hostname } = new URL(url);
   if (protocol === 'https:') return undefined;
-  if (!loopbackHosts.has(hostname))
+  if (!loopbackNames.has(hostname))
     return `Without TLS the console logs in only at 127.0.0.1 of the machine of metadata: run this command there, or see docs/console.md, TLS.`;
   if (isHere || localPeers !== undefined) return undefined;
   return 'This address is inside of the container: forward a port into it (kubectl port-forward), use TLS, or for a port that is published on 127.0.0.1 alone set TIDEMARK_CONSOLE_LOCAL_PEERS=gateway for metadata (docs/console.md, TLS).';

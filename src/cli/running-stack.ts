@@ -18,7 +18,8 @@ const isRunning = (dataFolder: string): boolean => {
 const runningAddresses = (dataFolder: string) =>
   isRunning(dataFolder) && !isEnginesOnly(dataFolder) ? readAddresses(dataFolder) : undefined;
 
-const loopbackNames: ReadonlySet<string> = new Set(['localhost', '[::1]', '127.0.0.1']);
+/** The hosts by which an address names this machine itself. */
+export const loopbackNames: ReadonlySet<string> = new Set(['localhost', '[::1]', '127.0.0.1']);
 
 /** Whether both are the same server, by any of the names that this machine has for itself. */
 const isSameServer = (one: string, other: string): boolean => {

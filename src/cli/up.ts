@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { pipelinesOf } from '../config/instance-streams.ts';
 import { retentionIn } from '../config/pipelines.ts';
 import { bindHost, requireDifferentPorts } from '../config/port-settings.ts';
-import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
+import { adminTokenPath, exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
 import { natsRights } from '../directory/nats-rights.ts';
 import type { LogLine } from '../embedded/child.ts';
 import { ensureCredentials } from '../embedded/credentials.ts';
@@ -158,7 +158,7 @@ const welcome = async ({ settings, plan, options }: Run, signal: AbortSignal): P
   const { dataFolder, hasConsole, admin } = settings;
   const connect = async (): Promise<AdminClient> => {
     // Metadata may have written it after the settings were read.
-    const token = (await readFile(join(dataFolder, 'admin.token'), 'utf8').catch(() => admin.token))?.trim();
+    const token = (await readFile(adminTokenPath(dataFolder), 'utf8').catch(() => admin.token))?.trim();
     return createAdminClient({ ...settings, admin: { ...admin, url: plan.adminUrl, token } });
   };
   const greeting = await greet(connect, plan.adminUrl, { demo: options.demo, link: hasConsole });

@@ -26,9 +26,12 @@ export const reachableAt = (host: string): string => {
   return host.includes(':') ? `[${host}]` : host;
 };
 
+/** The file in a data folder that has the first admin token, for its owner alone. */
+export const adminTokenPath = (dataFolder: string): string => join(dataFolder, 'admin.token');
+
 const adminTokenIn = (dataFolder: string): string | undefined => {
   try {
-    return readFileSync(join(dataFolder, 'admin.token'), 'utf8').trim();
+    return readFileSync(adminTokenPath(dataFolder), 'utf8').trim();
   } catch {
     return undefined;
   }

@@ -8,17 +8,18 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
+/** Whether an operation failed with this code of the system. */
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code;
+
 /** Whether an operation failed because its file does not exist. */
-export const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+export const isMissing = (error: unknown): boolean => hasCode(error, 'ENOENT');
 
 /** Whether only root or the owner of a file or folder may do that to it. */
-export const isNotPermitted = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'EPERM';
+export const isNotPermitted = (error: unknown): boolean => hasCode(error, 'EPERM');
 
 /** Whether the user of this process may not do that to a file or folder. */
-export const isClosed = (error: unknown): boolean =>
-  isNotPermitted(error) || (error instanceof Error && 'code' in error && error.code === 'EACCES');
+export const isClosed = (error: unknown): boolean => isNotPermitted(error) || hasCode(error, 'EACCES');
 
 /** The permanent Fault `file_unwritable` for a file or folder. */
 export const unwritable = (path: string, error: unknown): Fault =>

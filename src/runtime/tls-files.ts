@@ -7,6 +7,7 @@ import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TlsMetrics } from '../telemetry/shared-metrics.ts';
 import { certificatesIn, type ServedCertificate, servedCertificate, type Validity } from './certificates.ts';
+import { hasCode } from './files.ts';
 
 /** The beginning of the settings' names of a server with certificate files. */
 export type TlsSettings = 'TIDEMARK_INGRESS_TLS' | 'TIDEMARK_METADATA_TLS';
@@ -32,7 +33,7 @@ const lookEveryMs = 1000;
 
 /** Files of secrets are often for root alone, and roles in containers have another user. */
 const unreadable = (path: string, error: unknown): unknown => {
-  if (!(error instanceof Error && 'code' in error && error.code === 'EACCES')) return error;
+  if (!hasCode(error, 'EACCES')) return error;
   const user = process.geteuid?.();
   return new Error(`${path} cannot be read by this process, whose user has the id ${user} (EACCES)`, {
     cause: error,

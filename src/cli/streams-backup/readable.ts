@@ -1,8 +1,8 @@
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { adminTokenPath } from '../../config/settings.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import { isClosed } from '../../runtime/files.ts';
-import { tokenFile } from './whole-folder.ts';
 
 /** Permanent Fault `file_unreadable` for what is there and closed to this user: names both. */
 export const requireReadable = async (path: string): Promise<void> => {
@@ -34,7 +34,7 @@ export const requireReadableSources = async (
   questdbRoots: readonly string[],
   clickhouseFiles: string | undefined,
 ): Promise<void> => {
-  await requireReadable(tokenFile(dataFolder));
+  await requireReadable(adminTokenPath(dataFolder));
   if (clickhouseFiles !== undefined) await requireReadable(clickhouseFiles);
   for (const root of questdbRoots) {
     await requireReadable(root);

@@ -104,7 +104,6 @@ class StreamCopies {
   private readonly folder: BackupFolder;
   private readonly onStream: (entry: BackupEntry) => void;
   private readonly lettersBefore: number;
-  private readonly signal: AbortSignal;
   private readonly pausing: Pausing;
 
   constructor(
@@ -118,13 +117,12 @@ class StreamCopies {
     this.folder = folder;
     this.onStream = onStream;
     this.lettersBefore = lettersBefore;
-    this.signal = pausing.signal;
     this.pausing = pausing;
   }
 
   /** While its consumers are paused. */
   async add(stream: string): Promise<void> {
-    const entry = await copyWhole(this.bus, this.folder, stream, this.signal);
+    const entry = await copyWhole(this.bus, this.folder, stream, this.pausing.signal);
     if (entry === undefined) return;
     if (stream === deadLetters) await checkDeadLetters(this.bus, this.lettersBefore);
     this.entries.push(entry);
@@ -142,14 +140,14 @@ class StreamCopies {
    * longer than the pause may last, LEDGER is copied at its end: the state of ClickHouse's copy is that of its start.
    */
   async addClickhouse(copy: DatabaseCopies['clickhouse'], heldMs: number): Promise<void> {
-    if ((await stateOfStream(this.bus, ledger)) === undefined) return copy(this.signal);
+    if ((await stateOfStream(this.bus, ledger)) === undefined) return copy(this.pausing.signal);
     const failed = new AbortController();
     let copying = Promise.resolve();
     const both = async (): Promise<void> => {
       const before = await stateOfStream(this.bus, ledger);
-      copying = copy(AbortSignal.any([this.signal, failed.signal]));
+      copying = copy(AbortSignal.any([this.pausing.signal, failed.signal]));
       const done = new AbortController();
-      const signal = AbortSignal.any([this.signal, done.signal]);
+      const signal = AbortSignal.any([this.pausing.signal, done.signal]);
       const limit = delay(heldMs, undefined, { signal }).catch(() => undefined);
       await Promise.race([copying, limit]).finally(() => done.abort());
       await this.add(ledger);

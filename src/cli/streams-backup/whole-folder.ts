@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { copyFile, mkdir, opendir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { adminTokenPath } from '../../config/settings.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import { isMissing, unwritable } from '../../runtime/files.ts';
 import { checkFileList, writeFileList } from './file-list.ts';
@@ -35,11 +36,6 @@ const timesSchema = z.object({
 
 /** Further times of a whole backup. Earlier versions wrote none. */
 export type BackupTimes = z.output<typeof timesSchema>;
-
-const tokenName = 'admin.token';
-
-/** The first admin token of a data folder. */
-export const tokenFile = (dataFolder: string): string => join(dataFolder, tokenName);
 
 /**
  * Makes the folder of a backup, or takes an empty one, which is closed to others from then on. Answers what removes it, or what it
@@ -75,7 +71,7 @@ const discardFolder = async (folder: string, isOurs: boolean): Promise<void> => 
 /** The first admin token, where this machine has it: the records hold only its hash. */
 export const copyAdminToken = async (from: string, to: string): Promise<void> => {
   try {
-    await copyFile(tokenFile(from), tokenFile(to));
+    await copyFile(adminTokenPath(from), adminTokenPath(to));
   } catch (error) {
     if (!isMissing(error)) throw unwritable(to, error);
   }

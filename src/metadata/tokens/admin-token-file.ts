@@ -1,15 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { adminTokenPath } from '../../config/settings.ts';
 import { errorText, Fault } from '../../model/fault.ts';
-
-/** Name of the file in the data folder that has the admin token, for its owner alone. */
-export const adminTokenFile = 'admin.token';
-
-export const adminTokenPath = (dataFolder: string): string => join(dataFolder, adminTokenFile);
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code;
+import { hasCode, isMissing } from '../../runtime/files.ts';
 
 const unwritable = (file: string, error: unknown): Fault =>
   new Fault('permanent', 'admin_token_unwritable', `${file} cannot be written: ${errorText(error)}`, error);
@@ -20,7 +13,7 @@ export const readTokenFile = async (file: string): Promise<string | undefined> =
     const token = (await readFile(file, 'utf8')).trim();
     return token === '' ? undefined : token;
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    if (isMissing(error)) return undefined;
     throw new Fault(
       'permanent',
       'admin_token_unreadable',

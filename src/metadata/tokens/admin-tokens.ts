@@ -1,10 +1,11 @@
 import type { Bus } from '../../bus/connection.ts';
 import type { KvBucket } from '../../bus/kv.ts';
+import { adminTokenPath } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { fieldFault, notFound } from '../problem.ts';
-import { adminTokenPath, readTokenFile, tokenOfFolder } from './admin-token-file.ts';
+import { readTokenFile, tokenOfFolder } from './admin-token-file.ts';
 import {
   type AdminIdentity,
   type AdminToken,

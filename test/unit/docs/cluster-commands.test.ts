@@ -1,10 +1,11 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { createProgram } from '../../../src/cli/program.ts';
+import { adminTokenPath } from '../../../src/config/settings.ts';
 import { clusterCommandsOf, codeOf, documents, readDocument } from '../../support/docs-code.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -58,7 +59,7 @@ const workload = (text: string | undefined): string[] => {
 };
 
 const sources = readFileSync(join(root, 'deploy/grafana/provisioning/datasources/tidemark.yaml'), 'utf8');
-const tokenFile = readFileSync(join(root, 'src/metadata/tokens/admin-token-file.ts'), 'utf8');
+const tokenFile = basename(adminTokenPath(root));
 
 /** Whether any object reads this key of a secret: by its name, or as a file of a mounted one. */
 const isRead = (name: string, key: string): boolean => {
@@ -67,7 +68,7 @@ const isRead = (name: string, key: string): boolean => {
   // The whole environment of Grafana, which its sources take their variables from.
   if (manifestText.includes(`envFromSecret: ${name}\n`)) return sources.includes(`$${key}\n`);
   const isMounted = manifestText.includes(`secretName: ${name}`);
-  return isMounted && (manifestText.includes(`/${key}\n`) || tokenFile.includes(`'${key}'`));
+  return isMounted && (manifestText.includes(`/${key}\n`) || key === tokenFile);
 };
 
 const unread = (name: string, key: string): string[] =>
