@@ -1,4 +1,3 @@
-import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { readArrivedRows } from '../../src/account/arrived-rows.ts';
@@ -7,7 +6,13 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { countedBase, identityBit } from '../../src/model/uid.ts';
 import { minuteText } from '../../src/outcomes/times.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { itemsPerMessage, publishBooked, silentStores } from '../support/account/looks.ts';
+import {
+  itemsPerMessage,
+  makeDeadLetters,
+  makeWorkQueue,
+  publishBooked,
+  silentStores,
+} from '../support/account/looks.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { insertRows } from '../support/stack/insert-rows.ts';
 
@@ -32,13 +37,8 @@ beforeAll(async () => {
   engines = await startEngines({ nats: true, clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   bus = await connectBus(engines.nats.url, 'arrivals');
-  const { streams, consumers } = await bus.manager();
-  for (const name of ['TRACES', 'METRICS', 'METRICS-x', 'LEDGER']) {
-    const retention = RetentionPolicy.Workqueue;
-    await streams.add({ name, subjects: [`${name}.>`], allow_direct: true, retention });
-    await consumers.add(name, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
-  }
-  await streams.add({ name: 'DEADLETTER', subjects: ['deadletter.>'], allow_direct: true });
+  for (const name of ['TRACES', 'METRICS', 'METRICS-x', 'LEDGER']) await makeWorkQueue(bus, name, consumer);
+  await makeDeadLetters(bus);
 });
 afterAll(async () => {
   vi.restoreAllMocks();

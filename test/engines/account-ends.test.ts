@@ -1,6 +1,5 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import type { Queue } from '../../src/account/compare.ts';
@@ -8,7 +7,13 @@ import { createLook, type Look } from '../../src/account/look.ts';
 import { createStreamEnds } from '../../src/account/stream-ends.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { itemsPerMessage, publishBooked, silentStores } from '../support/account/looks.ts';
+import {
+  itemsPerMessage,
+  makeDeadLetters,
+  makeWorkQueue,
+  publishBooked,
+  silentStores,
+} from '../support/account/looks.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { insertRows } from '../support/stack/insert-rows.ts';
 import { waitFor } from '../support/wait.ts';
@@ -26,24 +31,14 @@ const elapsed = performance.now.bind(performance);
 let aheadMs = 0;
 vi.spyOn(performance, 'now').mockImplementation(() => elapsed() + aheadMs);
 
-const retention = RetentionPolicy.Workqueue;
-
-const make = async (stream: string): Promise<void> => {
-  const { streams, consumers } = await bus.manager();
-  await streams.add({ name: stream, subjects: [`${stream}.>`], allow_direct: true, retention });
-  await consumers.add(stream, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
-};
+const make = (stream: string): Promise<void> => makeWorkQueue(bus, stream, consumer);
 
 beforeAll(async () => {
   engines = await startEngines({ nats: true, clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   bus = await connectBus(engines.nats.url, 'ends');
   await make('LEDGER');
-  await (await bus.manager()).streams.add({
-    name: 'DEADLETTER',
-    subjects: ['deadletter.>'],
-    allow_direct: true,
-  });
+  await makeDeadLetters(bus);
 });
 afterAll(async () => {
   vi.restoreAllMocks();

@@ -1,4 +1,3 @@
-import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { headers as newHeaders } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { readOwnerAccounts } from '../../src/account/accounts.ts';
@@ -11,7 +10,13 @@ import { createFurtherStreams, type FurtherStreams } from '../../src/metadata/fu
 import { createHourAccount } from '../../src/metadata/pulse/hour-account.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { encodeEnvelope } from '../../src/wire/metrics-envelope.ts';
-import { itemsPerMessage, publishBooked, silentStores } from '../support/account/looks.ts';
+import {
+  itemsPerMessage,
+  makeDeadLetters,
+  makeWorkQueue,
+  publishBooked,
+  silentStores,
+} from '../support/account/looks.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { insertRows } from '../support/stack/insert-rows.ts';
 
@@ -37,19 +42,14 @@ beforeAll(async () => {
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   bus = await connectBus(engines.nats.url, 'test');
   metadata = await connectBus(engines.asUser(engines.nats.url, 'metadata'), 'metadata');
-  const manager = await bus.manager();
   const names = [
     ['METRICS', 'questdb'],
     ['LEDGER', 'ledger'],
     [b, 'questdb-b'],
     [z, 'questdb-z'],
   ] as const;
-  for (const [name = '', consumer] of names) {
-    const retention = RetentionPolicy.Workqueue;
-    await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true, retention });
-    await manager.consumers.add(name, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
-  }
-  await manager.streams.add({ name: 'DEADLETTER', subjects: ['deadletter.>'], allow_direct: true });
+  for (const [name = '', consumer] of names) await makeWorkQueue(bus, name, consumer);
+  await makeDeadLetters(bus);
 });
 afterAll(async () => {
   vi.restoreAllMocks();

@@ -7,7 +7,13 @@ import { createStoreLook } from '../../src/account/store-look.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { createQuestdbSql } from '../../src/stores/questdb/sql.ts';
-import { itemsPerMessage, publishBooked, silentStores } from '../support/account/looks.ts';
+import {
+  itemsPerMessage,
+  makeDeadLetters,
+  makeWorkQueue,
+  publishBooked,
+  silentStores,
+} from '../support/account/looks.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { insertRows } from '../support/stack/insert-rows.ts';
 
@@ -59,13 +65,8 @@ beforeAll(async () => {
   engines = await startEngines({ nats: true, clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   bus = await connectBus(engines.nats.url, 'looks');
-  const manager = await bus.manager();
-  for (const name of [...streams, 'METRICS', 'LEDGER']) {
-    const retention = RetentionPolicy.Workqueue;
-    await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true, retention });
-    await manager.consumers.add(name, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
-  }
-  await manager.streams.add({ name: 'DEADLETTER', subjects: ['deadletter.>'], allow_direct: true });
+  for (const name of [...streams, 'METRICS', 'LEDGER']) await makeWorkQueue(bus, name, consumer);
+  await makeDeadLetters(bus);
 });
 afterAll(async () => {
   vi.restoreAllMocks();

@@ -1,4 +1,3 @@
-import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Difference } from '../../src/account/difference.ts';
 import { readDifferences } from '../../src/account/difference-table.ts';
@@ -6,7 +5,7 @@ import { openFoundDifferences } from '../../src/account/found.ts';
 import { createLook, type Look } from '../../src/account/look.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { silentStores } from '../support/account/looks.ts';
+import { makeDeadLetters, makeWorkQueue, silentStores } from '../support/account/looks.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { insertRows } from '../support/stack/insert-rows.ts';
 
@@ -28,15 +27,10 @@ beforeAll(async () => {
   engines = await startEngines({ nats: true, clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   bus = await connectBus(engines.nats.url, 'taken-over');
-  const { streams, consumers } = await bus.manager();
-  for (const name of [stream, 'LEDGER']) {
-    const retention = RetentionPolicy.Workqueue;
-    await streams.add({ name, subjects: [`${name}.>`], allow_direct: true, retention });
-    await consumers.add(name, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
-  }
-  await streams.add({ name: 'DEADLETTER', subjects: ['deadletter.>'], allow_direct: true });
+  for (const name of [stream, 'LEDGER']) await makeWorkQueue(bus, name, consumer);
+  await makeDeadLetters(bus);
   await bus.js.publish(`${stream}.0`, 'one');
-  await streams.purge(stream);
+  await (await bus.manager()).streams.purge(stream);
 });
 afterAll(async () => {
   vi.restoreAllMocks();

@@ -1,3 +1,4 @@
+import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { headers as newHeaders } from '@nats-io/transport-node';
 import type { LookDependencies } from '../../../src/account/look.ts';
 import type { Bus } from '../../../src/bus/connection.ts';
@@ -13,6 +14,20 @@ export const silentStores: LookDependencies['stores'] = {
     ...{ waitedMs: 0, readMs: 0, isNextSoon: false },
   }),
   unrecorded: async () => ({ rows: new Map(), waitedMs: 0 }),
+};
+
+/** Makes a stream with items as metadata does: each message is there until the consumer has acknowledged it. */
+export const makeWorkQueue = async (bus: Bus, name: string, consumer: string): Promise<void> => {
+  const { streams, consumers } = await bus.manager();
+  const retention = RetentionPolicy.Workqueue;
+  await streams.add({ name, subjects: [`${name}.>`], allow_direct: true, retention });
+  await consumers.add(name, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
+};
+
+/** Makes the stream of dead letters. */
+export const makeDeadLetters = async (bus: Bus): Promise<void> => {
+  const { streams } = await bus.manager();
+  await streams.add({ name: 'DEADLETTER', subjects: ['deadletter.>'], allow_direct: true });
 };
 
 /** A message in the publishers' book: `base` names its record. */
