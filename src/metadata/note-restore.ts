@@ -4,7 +4,7 @@ import { createLog } from '../telemetry/log.ts';
 import { openAuditForMetadata } from './audit/audit.ts';
 
 /** When a backup was made, in ISO 8601. */
-export type BackupTimes = { readonly started_at: string; readonly finished_at: string };
+export type BackupPeriod = { readonly started_at: string; readonly finished_at: string };
 
 /**
  * Leaves the audit entry of a restore, which metadata stores once it runs: the log of a restored installation ends with the backup, and
@@ -13,7 +13,7 @@ export type BackupTimes = { readonly started_at: string; readonly finished_at: s
 export const noteRestore = (
   bus: Bus,
   system: KvBucket,
-  { started_at, finished_at }: BackupTimes,
+  { started_at, finished_at }: BackupPeriod,
 ): Promise<void> =>
   openAuditForMetadata(bus, system, createLog('restore', 'silent')).run(
     {

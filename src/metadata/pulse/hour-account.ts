@@ -28,7 +28,7 @@ export type HourAccount = {
   readonly addsUp: boolean | null;
   /** Owners whose account is wrong. */
   readonly wrongOwners: number;
-  /** Owners of whom the store refuses to read rows. */
+  /** Owners of whom the store refuses to read rows, or whose stream cannot be read. */
   readonly unreadOwners: number;
   /** Streams that cannot be read, also where none of their owners has items in this hour. */
   readonly unreadStreams: readonly string[];
